@@ -84,7 +84,7 @@ def irecv(
     carrier = ranks.carrier(tensor.device.type)
     array, written = writable(carrier, tensor)
     whom = "any rank" if anyone else str(ranks.ranks[peer])
-    return ranks.start(
+    work = ranks.start(
         described("recv", tensor, f"from {whom}"),
         carrier,
         lambda: carrier.recv(array, peer, tag),
@@ -92,6 +92,8 @@ def irecv(
         [tensor],
         alike=False,
     )
+    work.source = max(work.source, peer)
+    return work
 
 
 def send(

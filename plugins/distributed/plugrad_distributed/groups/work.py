@@ -26,6 +26,10 @@ class Work:
     """An operation that a group started. It is over once `wait` has returned.
 
     Its tensors must not be written to before, and what it writes to must not be read.
+
+    Attributes:
+        source: the number in the group of the rank that a message comes from, -1 if any may send it
+            and for other operations.
     """
 
     def __init__(
@@ -47,14 +51,14 @@ class Work:
         self._results = list(results)
         self._timeout = group.timeout if timeout is None else timeout
         self._over = False
-        self._source = -1
+        self.source = -1
         self._error: BaseException | None = None
         if request is None:
             self._end()
 
     def _end(self) -> None:
-        if self._request is not None:
-            self._source = self._request.source
+        if self._request is not None and self._request.source >= 0:
+            self.source = self._request.source
         self._request = self._keeps = None
         finish, self._finish = self._finish, None
         if finish is not None:
@@ -123,7 +127,7 @@ class Work:
     def source_rank(self) -> int:
         """The rank that a received message came from."""
         self.wait()
-        return self._group.ranks[self._source] if self._source >= 0 else -1
+        return self._group.ranks[self.source] if self.source >= 0 else -1
 
     def synchronize(self) -> None:
         """`wait()`."""
