@@ -1,5 +1,5 @@
-"""`plugrad.distributed.checkpoint`: state dicts that many ranks write together, and other numbers of
-ranks read.
+"""`plugrad.distributed.checkpoint`: state dicts that many ranks write together, and that other
+numbers of ranks read.
 
 A checkpoint is a folder of safetensors files, one for each rank, and an index, `index.json`, which
 says where the pieces of each tensor are. The index is replaced last and at once: whenever a process
