@@ -13,13 +13,13 @@ from types import TracebackType
 from typing import Any
 
 from plugrad_distributed.carriers.monitor import Monitor
+from plugrad_distributed.launching.supervisor import LAUNCHED
 
-__all__ = ["LAUNCHED", "end_with"]
+__all__ = ["end_with"]
 
-# Set by `plugrad launch`, which keeps mpiexec from ending other ranks at once.
-LAUNCHED = "PLUGRAD_LAUNCHED"
-# mpiexec ends all ranks when one ends after a failure. So many seconds it waits for the others, for
-# them to learn of the failure and to say where they were.
+# mpiexec ends all ranks when one ends after a failure, unless `plugrad launch` keeps it from doing
+# so. So many seconds the rank waits for the others, which learn of the failure and say where they
+# were.
 LINGER = 5.0
 
 

@@ -105,7 +105,8 @@ class Hub:
         self._tell_all({"rank": peer.rank, "gone": True})
 
     def _tell_all(self, message: dict[str, Any], but: int = -1) -> None:
-        for rank in list(self._peers):
+        # Rank 0 last: once it hears that all are at their end, MPI's end stops this thread.
+        for rank in sorted(self._peers, reverse=True):
             if rank != but:
                 self._send(rank, message)
 

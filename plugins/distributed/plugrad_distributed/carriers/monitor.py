@@ -25,7 +25,7 @@ __all__ = ["Monitor"]
 
 # How long an operation may still go on once another rank has ended, in seconds, by how it did:
 # what that rank sent before may be under way.
-GRACE = {"failed": 0.2, "lost": 0.2, "left": 2.0}
+GRACE = {"failed": 0.2, "lost": 0.2, "left": 2.0, "spoiled": 2.0}
 # How long ranks have to say where they are.
 ANSWER = 1.0
 CONNECT = 10.0
@@ -36,12 +36,14 @@ class Monitor:
 
     Attributes:
         alarmed: whether a rank has ended, in whatever way.
+        spoiled: whether an operation of this rank failed, so that MPI cannot end in order.
     """
 
     def __init__(self, rank: int, size: int, link: socket.socket | None, hub: Hub | None) -> None:
         self.rank = rank
         self.size = size
         self.alarmed = False
+        self.spoiled = False
         self._link = link
         self._hub = hub
         self._carriers: dict[str, Carrier] = {}
@@ -92,7 +94,7 @@ class Monitor:
 
     def leave(self) -> None:
         """This rank ends in an orderly manner."""
-        self._say(ended="left", how="")
+        self._say(ended="spoiled" if self.spoiled else "left", how="")
 
     def watch(self, name: str, carrier: Carrier) -> None:
         """Others may ask what this rank does in a group."""
@@ -184,7 +186,7 @@ class Monitor:
         """Wait until all ranks end in an orderly manner: None. If one does otherwise: empty; if one
         does not end within the limit, what there is to say of it."""
         if self._link is None:
-            return None if not self.alarmed else ""
+            return "" if self.alarmed or self.spoiled else None
 
         def decided() -> bool:
             return len(self._ended) == self.size or self._has_failed()
@@ -216,9 +218,9 @@ class Monitor:
 def _told(rank: int, kind: str, how: str) -> str:
     if kind == "failed":
         return f"rank {rank} ended with {how}"
-    if kind == "left":
-        return f"rank {rank} has ended its program"
-    return f"rank {rank} ended without a word: it was killed, or left by os._exit()"
+    if kind == "lost":
+        return f"rank {rank} ended without a word: it was killed, or left by os._exit()"
+    return f"rank {rank} has ended its program"
 
 
 def _connect(address: tuple[str, int, str], rank: int, limit: float) -> socket.socket | None:

@@ -199,9 +199,11 @@ class MPICarrier(Carrier):
         """
         problem = self.monitor.problem_of(self._ranks)
         if problem:
+            self.monitor.spoiled = True
             raise DistBackendError(problem)
 
     def missing(self, what: str) -> str:
+        self.monitor.spoiled = True
         return self.monitor.ask(self._name, self._ranks, what)
 
     # Messages
