@@ -114,7 +114,7 @@ class ProcessGroup:
             self._calls += 1
             if self.debug and self._size > 1:
                 self._compare(what if alike is True else alike, carrier)
-        return Work(self, what, begin(), finish, results, timeout)
+        return Work(self, what, begin(), finish, results, timeout, keeps=begin)
 
     def _state(self) -> tuple[str, str]:
         return self.waiting, self._last

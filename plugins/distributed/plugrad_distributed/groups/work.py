@@ -14,12 +14,11 @@ from plugrad_distributed.groups.progress import go_on
 
 if TYPE_CHECKING:
     from plugrad import Tensor
-
     from plugrad_distributed.groups.process_group import ProcessGroup
 
 __all__ = ["Work"]
 
-# Who waits asks at once again and again for so many seconds, then sleeps between, longer and longer.
+# Who waits asks again and again for so many seconds, then sleeps between, longer and longer.
 EAGER = 0.0005
 SHORTEST = 0.00002
 LONGEST = 0.001
@@ -29,6 +28,10 @@ class Work:
     """An operation that a group started. It is over once `wait` has returned.
 
     Its tensors must not be written to before, and what it writes to must not be read.
+
+    Attributes:
+        source: the number in the group of the rank that a message comes from, -1 if any may send it
+            and for other operations.
     """
 
     def __init__(
@@ -39,15 +42,18 @@ class Work:
         finish: Callable[[], None] | None,
         results: Sequence[Tensor],
         timeout: float | None = None,
+        keeps: object = None,
     ) -> None:
         self._group = group
+        # What holds the arrays that the carrier works on.
+        self._keeps = keeps
         self._what = what
         self._request = request
         self._finish = finish
         self._results = list(results)
         self._timeout = group.timeout if timeout is None else timeout
         self._over = False
-        self._source = -1
+        self.source = -1
         self._error: BaseException | None = None
         # There is one if a thread asks as well.
         self._lock: threading.Lock | None = None
@@ -59,6 +65,7 @@ class Work:
         finish, self._finish = self._finish, None
         if finish is not None:
             finish()
+        self._keeps = None
         self._over = True
 
     def _ask(self) -> bool:
@@ -77,7 +84,8 @@ class Work:
         except BaseException as error:
             self._error = error
             raise
-        self._source = request.source
+        if request.source >= 0:
+            self.source = request.source
         self._request = None
         return True
 
@@ -175,7 +183,7 @@ class Work:
     def source_rank(self) -> int:
         """The rank that a received message came from."""
         self.wait()
-        return self._group.ranks[self._source] if self._source >= 0 else -1
+        return self._group.ranks[self.source] if self.source >= 0 else -1
 
     def synchronize(self) -> None:
         """`wait()`."""
