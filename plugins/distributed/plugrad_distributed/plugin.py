@@ -46,3 +46,11 @@ def plugrad_carriers() -> dict[str, str]:
         "fake": "plugrad_distributed.carriers.threads:ThreadsCarrier",
         "mpi": "plugrad_distributed.carriers.mpi:MPICarrier",
     }
+
+
+@hookimpl
+def plugrad_cli(app: Any) -> None:
+    """Adds `plugrad launch`."""
+    from plugrad_distributed.launching.command import SETTINGS, launch
+
+    app.command("launch", context_settings=SETTINGS)(launch)
