@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad_distributed.carriers.carrier import Request
 from plugrad_distributed.errors import DistTimeoutError
+from plugrad_distributed.futures import Future
 
 if TYPE_CHECKING:
     from plugrad import Tensor
@@ -117,6 +118,11 @@ class Work:
         """The tensors that it wrote to, once it is over."""
         self.wait()
         return list(self._results)
+
+    def get_future(self) -> Future[list[Any]]:
+        """The future of `result()`. It is done, and runs what `then` was given, when somebody waits
+        for it."""
+        return Future.found_by(self.result)
 
     def source_rank(self) -> int:
         """The rank that a received message came from."""

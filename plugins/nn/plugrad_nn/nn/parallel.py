@@ -6,6 +6,7 @@ of all parts arrive at the parameters of the module itself.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -234,3 +235,19 @@ def data_parallel(
     replicas = replicate(module, devices[:used])
     outputs = parallel_apply(replicas, places, named)
     return gather(outputs, devices[0] if output_device is None else output_device, dim)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "DistributedDataParallel":
+        raise AttributeError(f"module 'plugrad.nn.parallel' has no attribute {name!r}")
+    try:
+        module = importlib.import_module("plugrad_distributed.data_parallel.distributed")
+    except ModuleNotFoundError as error:
+        if error.name != "plugrad_distributed":
+            raise
+        raise ImportError(
+            "plugrad.nn.parallel.DistributedDataParallel is in a package of its own: "
+            "pip install plugrad-distributed"
+        ) from error
+    globals()[name] = module.DistributedDataParallel
+    return globals()[name]
