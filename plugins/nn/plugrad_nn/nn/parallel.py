@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn.module import Module
+from plugrad_nn.processes import distributed_package
 
 __all__ = ["data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 
@@ -240,14 +241,11 @@ def data_parallel(
 def __getattr__(name: str) -> Any:
     if name != "DistributedDataParallel":
         raise AttributeError(f"module 'plugrad.nn.parallel' has no attribute {name!r}")
-    try:
-        module = importlib.import_module("plugrad_distributed.data_parallel.distributed")
-    except ModuleNotFoundError as error:
-        if error.name != "plugrad_distributed":
-            raise
+    if distributed_package() is None:
         raise ImportError(
             "plugrad.nn.parallel.DistributedDataParallel is in a package of its own: "
             "pip install plugrad-distributed"
-        ) from error
+        )
+    module = importlib.import_module("plugrad_distributed.data_parallel.distributed")
     globals()[name] = module.DistributedDataParallel
     return globals()[name]
