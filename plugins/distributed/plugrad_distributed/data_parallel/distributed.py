@@ -374,6 +374,13 @@ class DistributedDataParallel(Module, Joinable):
         else:
             self.reducer.comm_hook = state, hook
 
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Any, params_and_buffers_to_ignore: Sequence[str]
+    ) -> None:
+        """Leave parameters and buffers out, by their names in the module, before it is wrapped."""
+        module._ddp_params_and_buffers_to_ignore = list(params_and_buffers_to_ignore)
+
     # Copies
 
     def __getstate__(self) -> dict[str, Any]:
