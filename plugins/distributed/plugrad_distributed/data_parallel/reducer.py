@@ -6,11 +6,12 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import plugrad
 from plugrad import Tensor
 from plugrad.autograd.engine.callbacks import queue_callback
+from plugrad.dispatch.local_state import current_state
 
 from plugrad_distributed.data_parallel.buckets import Bucket, GradBucket, assign_buckets
 from plugrad_distributed.distributed.collectives import all_reduce, broadcast
@@ -72,14 +73,16 @@ class Reducer:
         self._arrived_once: list[int] | None = None
         self._expecting = False
         self._unfinished = False
+        self._finished_inside = False
         self._arrivals: list[int] = []
         self._unused: list[int] = []
         self._marked_unused = False
         self._used = [0] * count
-        # Of a static graph, once it is known: how often gradients arrive, and who gets any.
+        # How often gradients arrived on all ranks together, where that is asked.
+        self._somewhere: list[int] | None = None
+        # Of a static graph, once it is known: how often gradients arrive.
         self._visits: list[int] | None = None
         self._left: list[int] = [0] * count
-        self._somewhere: list[int] | None = None
         self._register_hooks()
 
     def _register_hooks(self) -> None:
@@ -131,8 +134,9 @@ class Reducer:
 
     def rebuild(self) -> bool:
         """Make the buckets anew, in the order of arrival on the first rank; once, after the first
-        reduction. All ranks call this."""
+        reduction. All ranks call this before forward."""
         self.check_finished()
+        self._finished_inside = False
         if self.rebuilt or self._arrived_once is None or self.find_unused:
             return False
         order = plugrad.tensor(self._arrived_once)
@@ -191,6 +195,9 @@ class Reducer:
                 # Also of passes that are not reduced: they count for the one that is.
                 if self.parameters[index].grad is not None:
                     self._used[index] += 1
+            if self._finished_inside:
+                # Reentrant: the pass around the one that was reduced goes on.
+                self._raise_twice(index)
             if not self._expecting:
                 return
             self._arrivals.append(index)
@@ -211,14 +218,7 @@ class Reducer:
     def _mark(self, index: int) -> None:
         """The gradient of a parameter is complete."""
         if index in self._ready:
-            raise RuntimeError(
-                "Expected to mark a variable ready only once. The gradient of parameter "
-                f"{self.names[index]!r} (index {index}) arrived twice in one backward pass, or "
-                "although the outputs of forward do not depend on it. Reasons are: the parameter "
-                "is used outside of forward; or it is used in several parts of the model that run "
-                "backward on their own, as reentrant checkpoints do. If the graph is the same in "
-                "every iteration, pass static_graph=True to DistributedDataParallel."
-            )
+            self._raise_twice(index)
         self._ready.add(index)
         bucket = self._bucket_of[index]
         bucket.pending -= 1
@@ -227,6 +227,16 @@ class Reducer:
             self._next += 1
             if self._next == len(self.buckets):
                 queue_callback(self._finish)
+
+    def _raise_twice(self, index: int) -> NoReturn:
+        raise RuntimeError(
+            "Expected to mark a variable ready only once. The gradient of parameter "
+            f"{self.names[index]!r} (index {index}) arrived twice in one backward pass, or "
+            "although the outputs of forward do not depend on it. Reasons are: the parameter "
+            "is used outside of forward; or it is used in several parts of the model that run "
+            "backward on their own, as reentrant checkpoints do. If the graph is the same in "
+            "every iteration, pass static_graph=True to DistributedDataParallel."
+        )
 
     def _start(self, number: int) -> None:
         """Start the reduction of a bucket, and let those before it move on."""
@@ -297,43 +307,31 @@ class Reducer:
             if self._arrived_once is None:
                 self._arrived_once = _whole(self._arrivals, self.order)
             self._expecting = self._unfinished = False
+            task = current_state().graph_task
+            self._finished_inside = task is not None and task.reentrant_depth > 0
             self._reset()
 
     def _agree_on_used(self) -> list[int] | None:
         """Which parameters got a gradient on any rank; None for all. Those that did not keep the
         gradient that they had before."""
-        if self.find_unused:
-            found = self.share_used(self._used)
+        if self.find_unused or (self.static_graph and self._somewhere is None):
+            sums = plugrad.tensor(self._used, dtype=plugrad.int32)
+            all_reduce(sums, ReduceOp.SUM, self.group)
+            self._somewhere = sums.tolist()
             self._used = [0] * len(self._used)
-            return found
-        if self.static_graph and self._somewhere is None:
-            self._somewhere = self.share_used(self._used)
         return self._somewhere
-
-    def share_used(self, used: Sequence[int]) -> list[int]:
-        """The sums over all ranks of how often gradients arrived."""
-        sums = plugrad.tensor(list(used), dtype=plugrad.int32)
-        all_reduce(sums, ReduceOp.SUM, self.group)
-        found: list[int] = sums.tolist()
-        return found
 
     # On a rank whose inputs are used up, while others go on
 
     def shadow(self) -> None:
-        """Take part in the reductions of a backward pass with zeros."""
+        """Take part in the reductions of a backward pass with zeros. Gradients are those of the
+        others then, for optimizers that join, too."""
+        self._arrivals = []
+        self._used = [0] * len(self.parameters)
         with plugrad.no_grad():
-            futures = [
-                self.reduce(self._shown(number, plugrad.zeros_like(bucket.flat)))
-                for number, bucket in enumerate(self.buckets)
-            ]
-            for future, bucket in zip(futures, self.buckets, strict=True):
-                reduced(future, bucket.flat)
-        if self.find_unused or (self.static_graph and self._somewhere is None):
-            found = self.share_used([0] * len(self.parameters))
-            if self.static_graph:
-                self._somewhere = found
-        if self._arrived_once is None:
-            self._arrived_once = list(self.order)
+            for number, bucket in enumerate(self.buckets):
+                bucket.future = self.reduce(self._shown(number, bucket.flat.zero_()))
+        self._finish()
 
 
 def reduced(future: Work | Future[Any], flat: Tensor) -> Tensor:
