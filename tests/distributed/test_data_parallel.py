@@ -125,9 +125,7 @@ def test_gradients_in_no_sync_are_the_ranks_own() -> None:
 @pytest.mark.parametrize("set_to_none", [True, False])
 def test_gradients_may_stay_views_or_go(set_to_none: bool) -> None:
     def program() -> Any:
-        net = DistributedDataParallel(
-            nn.Linear(1, 1, bias=False), gradient_as_bucket_view=True
-        )
+        net = DistributedDataParallel(nn.Linear(1, 1, bias=False), gradient_as_bucket_view=True)
         bucket = net.reducer.buckets[0].flat
         for _ in range(3):
             net.zero_grad(set_to_none=set_to_none)
@@ -327,7 +325,11 @@ def test_outputs_in_containers_keep_their_types() -> None:
         out["a"].sum().backward()
         first, (same,), text = out["rest"]
         return (
-            type(out["rest"]), same is x, text, first.requires_grad, net.module.a.weight.grad.item()
+            type(out["rest"]),
+            same is x,
+            text,
+            first.requires_grad,
+            net.module.a.weight.grad.item(),
         )
 
     found = dist.run_ranks(program, 2)

@@ -89,14 +89,17 @@ def test_buckets_tell_hooks_what_they_hold() -> None:
 
     def hook(_: Any, bucket: dist.GradBucket) -> Future[Any]:
         gradients = bucket.gradients()
-        same = [p.grad is not None and plugrad.equal(p.grad, g)
-                for p, g in zip(bucket.parameters(), gradients, strict=True)]
+        same = [
+            p.grad is not None and plugrad.equal(p.grad, g)
+            for p, g in zip(bucket.parameters(), gradients, strict=True)
+        ]
         seen.append((bucket.index(), bucket.is_last(), [list(g.shape) for g in gradients], same))
         return noop_hook(None, bucket)
 
     def program() -> None:
-        net = DistributedDataParallel(nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)),
-                                      bucket_cap_mb=16 / (1 << 20))
+        net = DistributedDataParallel(
+            nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)), bucket_cap_mb=16 / (1 << 20)
+        )
         net.register_comm_hook(None, hook)
         net(plugrad.ones(1, 2)).sum().backward()
 
@@ -116,13 +119,19 @@ def test_the_table_registers_hooks() -> None:
 
     assert dist.run_ranks(program, 2) == [1.0, 2.0]
     assert {kind.name for kind in ddp_comm_hooks.DDPCommHookType} >= {
-        "ALLREDUCE", "FP16_COMPRESS", "BF16_COMPRESS", "POWER_SGD", "BATCHED_POWER_SGD_RANK2"
+        "ALLREDUCE",
+        "FP16_COMPRESS",
+        "BF16_COMPRESS",
+        "POWER_SGD",
+        "BATCHED_POWER_SGD_RANK2",
     }
 
 
 def power(rank: int, **options: Any) -> Any:
     return lambda: powerSGD.PowerSGDState(
-        None, matrix_approximation_rank=rank, start_powerSGD_iter=2,
+        None,
+        matrix_approximation_rank=rank,
+        start_powerSGD_iter=2,
         **{"min_compression_rate": 0.01, **options},
     )
 

@@ -81,9 +81,7 @@ def test_buckets_are_made_anew_in_the_order_of_arrival_on_the_first_rank() -> No
             return self.last(self.first(x))
 
     def program() -> Any:
-        net = DistributedDataParallel(
-            Backwards(), bucket_cap_mb=TINY, gradient_as_bucket_view=True
-        )
+        net = DistributedDataParallel(Backwards(), bucket_cap_mb=TINY, gradient_as_bucket_view=True)
         orders = []
         for _ in range(3):
             net(plugrad.ones(1, 4)).sum().backward()

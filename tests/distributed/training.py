@@ -31,7 +31,9 @@ def filled(model: Any) -> Any:
 
 
 def mlp() -> Any:
-    return filled(nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)))
+    return filled(
+        nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3))
+    )
 
 
 def part(batch: Tensor) -> Tensor:

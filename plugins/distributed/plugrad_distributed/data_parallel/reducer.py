@@ -105,9 +105,7 @@ class Reducer:
             Bucket(indices, [self.parameters[index] for index in indices])
             for indices in assign_buckets(self.parameters, self.order, self.limits)
         ]
-        self._bucket_of = {
-            index: bucket for bucket in self.buckets for index in bucket.indices
-        }
+        self._bucket_of = {index: bucket for bucket in self.buckets for index in bucket.indices}
         self._next = 0
         self._ready: set[int] = set()
 

@@ -137,9 +137,7 @@ def all_to_all(
         ranks,
     )
     parts = found.split([tensor.numel() for tensor in outs])
-    return tuple(
-        _written(out, part, "all_to_all") for out, part in zip(outs, parts, strict=True)
-    )
+    return tuple(_written(out, part, "all_to_all") for out, part in zip(outs, parts, strict=True))
 
 
 def all_to_all_single(

@@ -325,9 +325,7 @@ def _checked(params: Any) -> list[Any]:
     found = list(params)
     if not found:
         raise ValueError("ZeroRedundancyOptimizer got an empty parameter list")
-    kinds = [
-        all(isinstance(each, kind) for each in found) for kind in (Tensor, dict, tuple)
-    ]
+    kinds = [all(isinstance(each, kind) for each in found) for kind in (Tensor, dict, tuple)]
     if not any(kinds):
         raise TypeError("`params` argument should be an iterable of Tensors or dicts")
     return found

@@ -67,9 +67,7 @@ class DDPCommHookType(enum.Enum):
     NOOP = _Kind(partial(_register, debugging_hooks.noop_hook))
 
 
-def register_ddp_comm_hook(
-    comm_hook_type: DDPCommHookType, model: Any, state: Any = None
-) -> None:
+def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
     """Register a hook of the table on a `DistributedDataParallel`.
 
     Args:
