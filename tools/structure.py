@@ -18,6 +18,7 @@ DISTRIBUTIONS = {
     "plugrad_cuda": "backends/cuda",
     "plugrad_jax": "backends/jax",
     "plugrad_nn": "plugins/nn",
+    "plugrad_distributed": "plugins/distributed",
     "plugrad_distributions": "plugins/distributions",
     "plugrad_native": "plugins/native",
     "plugrad_onednn": "plugins/onednn",

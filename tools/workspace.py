@@ -41,6 +41,7 @@ DISTRIBUTIONS = {
     "plugins/special": "plugrad-special",
     "plugins/as_torch": "plugrad-as-torch",
     "plugins/distributions": "plugrad-distributions",
+    "plugins/distributed": "plugrad-distributed",
     "plugins/onnx": "plugrad-onnx",
 }
 # Backends that .venv gets when they are asked for, by device type: PLUGRAD_BACKEND=jax make demo.

@@ -52,7 +52,7 @@ print(torch.float16, torch.Size([2, 3]), torch.ones(1).type(), torch.ones(2, 1).
 print(__name__, sys.argv[1:], sys.path[0])
 """
 PRINTED = """\
-True False False
+True False True
 tensor([2., 2.]) tensor([3.], dtype=torch.float64)
 tensor([-2.])
 torch.float16 torch.Size([2, 3]) torch.FloatTensor torch.return_types.max(

@@ -12,6 +12,7 @@ from typing import Any
 from plugrad.device import Device
 from plugrad.dispatch.autocast import autocast_in_force
 from plugrad.dispatch.backends.active import find_backend
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
 from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import WATCH, LocalState, current_state
 from plugrad.dispatch.scope import Scope
@@ -47,6 +48,7 @@ __all__ = [
     "cell_of",
     "drop_gradients",
     "generators",
+    "is_direct",
     "listener",
     "listening",
     "mode",
@@ -116,6 +118,18 @@ def mode() -> tuple[bool, bool, frozenset[tuple[str, DType]]]:
     types it autocasts, with the dtypes."""
     state = current_state()
     return state.grad_enabled, state.inference_mode, frozenset(autocast_in_force(state).items())
+
+
+def is_direct(tensor: Any) -> bool:
+    """Whether the tensor's array may be read and written to without an operator: nobody listens to
+    this thread, no transform maps over the tensor, and the array is memory that has data."""
+    state = current_state()
+    return (
+        state.trace is None
+        and state.array_log is None
+        and tensor._keyset & (FUNCTIONALIZE_BIT | TRANSFORMS_BIT) == 0
+        and tensor.device.type != "meta"
+    )
 
 
 def tensor_of(array: Any, dtype: DType, device: Device) -> TensorBase:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.carriers.carrier import Carrier
 
 __all__ = ["Buffer", "as_tensor", "readable", "writable"]
@@ -25,7 +25,7 @@ def readable(carrier: Carrier, tensor: Tensor) -> Buffer:
     return np.ascontiguousarray(tensor.cpu().array)
 
 
-def writable(carrier: Carrier, tensor: Tensor) -> tuple[Buffer, Callable[[], None]]:
+def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]:
     """Memory to receive the tensor's new elements, which begins with those it has, and what brings
     them to the tensor afterwards. It is the tensor's own memory where that is possible."""
     own = tensor.detach()

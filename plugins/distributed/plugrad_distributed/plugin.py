@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import Any
 
 from plugrad.plugins import hookimpl
-
 from plugrad_distributed.operators import formulas, rules
 
 plugrad_api_version = (1, 0)
@@ -18,7 +17,7 @@ OPS = Path(__file__).parent / "operators"
 
 @hookimpl
 def plugrad_ops() -> Iterator[Any]:
-    """The collectives as operators, then, once these are there, the object that holds their rules."""
+    """The collectives as operators, then the object that holds rules of these."""
     modules: list[ModuleType] = [formulas]
     yield OPS / "collectives.yaml", modules
     yield rules.Rules()

@@ -7,7 +7,6 @@ from typing import Any
 
 from plugrad.errors import PluginError
 from plugrad.plugins import get_manager
-
 from plugrad_distributed.carriers.carrier import Carrier
 
 __all__ = ["ALIASES", "carrier_class", "carrier_names"]

@@ -17,6 +17,7 @@ from __future__ import annotations
 from plugrad_distributed.carriers.carrier import Carrier
 from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.distributed import functional
+from plugrad_distributed.distributed.backend import Backend
 from plugrad_distributed.distributed.collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -83,6 +84,7 @@ from plugrad_distributed.groups.work import Work
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = [
+    "Backend",
     "Carrier",
     "DistBackendError",
     "DistError",

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrad import Tensor
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
-from plugrad.dispatch.local_state import current_state
-
+from plugrad.plugins.tracing import is_direct
 from plugrad_distributed.distributed.starting import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
@@ -80,11 +78,7 @@ _OF_BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 def is_watched(tensor: Tensor) -> bool:
     """Whether more than the tensor's memory is at stake: somebody listens to operators, or it is a
     transform's, has no data or cannot be written to. Then an operator is called instead."""
-    return (
-        current_state().trace is not None
-        or tensor._keyset & (TRANSFORMS_BIT | FUNCTIONALIZE_BIT) != 0
-        or tensor.device.type == "meta"
-    )
+    return not is_direct(tensor)
 
 
 def described(name: str, tensor: Tensor, more: str = "") -> str:

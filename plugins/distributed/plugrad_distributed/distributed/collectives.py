@@ -10,9 +10,9 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.arrays import readable, rows, writable
 from plugrad_distributed.carriers.carrier import Carrier
 from plugrad_distributed.distributed import functional
@@ -314,9 +314,7 @@ def _empty(like: Any, shape: tuple[int, ...]) -> Any:
     return namespace.empty(shape, dtype=like.dtype)
 
 
-def _gather_uneven(
-    outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, what: str
-) -> Work:
+def _gather_uneven(outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, what: str) -> Work:
     """`all_gather` of tensors of several sizes: each rank sends its own to all others."""
     if tensor.numel() != outs[ranks.rank()].numel():
         raise ValueError(
@@ -369,9 +367,7 @@ def gather(
     array = readable(carrier, tensor)
     buffer = _empty(array, (ranks.size(), tensor.numel())) if own else None
     finish = _scattered(buffer, outs, carrier) if own else None
-    work = ranks.start(
-        what, carrier, lambda: carrier.gather(buffer, array, root), finish, outs
-    )
+    work = ranks.start(what, carrier, lambda: carrier.gather(buffer, array, root), finish, outs)
     return finished(work, async_op)
 
 
@@ -397,7 +393,7 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Write the r-th tensor of a list, which the rank `src` alone gives, to the tensor of rank r."""
+    """Write the r-th tensor of a list to the tensor of rank r. The rank `src` alone gives a list."""
     tensor = check_tensor(tensor, "scatter", "tensor")
     ranks = member(group, "scatter")
     if ranks is None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.calls import check_reduction, check_tensor
 from plugrad_distributed.distributed.starting import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
@@ -39,9 +38,7 @@ def _ops() -> Any:
     return plugrad.ops.distributed
 
 
-def all_reduce(
-    tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
-) -> Tensor:
+def all_reduce(tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None) -> Tensor:
     """What the tensors of all ranks give together, on each of them."""
     tensor = check_tensor(tensor, "all_reduce", "tensor")
     op = check_reduction(op, tensor, "all_reduce")
@@ -111,9 +108,7 @@ def gather(tensor: Tensor, dst: int, dim: int = 0, group: Any = None) -> Tensor:
     return found
 
 
-def scatter(
-    tensor: Tensor, src: int, dim: int, size: Sequence[int], group: Any = None
-) -> Tensor:
+def scatter(tensor: Tensor, src: int, dim: int, size: Sequence[int], group: Any = None) -> Tensor:
     """Part r, on rank r, of the tensor of the rank `src` along a dimension; a part is of a size.
     Tensors of other ranks only say device and dtype."""
     tensor = check_tensor(tensor, "scatter", "tensor")

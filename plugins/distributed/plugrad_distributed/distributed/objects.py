@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.calls import member
 from plugrad_distributed.distributed.collectives import (
     _root,
@@ -40,11 +40,15 @@ def _unpacked(data: Tensor) -> Any:
     return pickle.loads(data.numpy().tobytes())
 
 
+def _number(tensor: Tensor) -> int:
+    return int(tensor.numpy().reshape(()))
+
+
 def _sizes(data: Tensor, ranks: ProcessGroup) -> list[int]:
     """The sizes of the data of all ranks."""
     found = [plugrad.zeros(1, dtype=plugrad.int64) for _ in range(ranks.size())]
     all_gather(found, plugrad.tensor([data.numel()]), ranks)
-    return [int(size.item()) for size in found]
+    return [_number(size) for size in found]
 
 
 def _check_room(function: str, argument: str, values: Any, ranks: ProcessGroup) -> None:
@@ -124,7 +128,7 @@ def broadcast_object_list(
     size = plugrad.tensor([data.numel()])
     broadcast(size, group=ranks, group_src=root)
     if not own:
-        data = plugrad.empty(int(size.item()), dtype=plugrad.uint8)
+        data = plugrad.empty(_number(size), dtype=plugrad.uint8)
     broadcast(data, group=ranks, group_src=root)
     if own:
         return
@@ -155,12 +159,14 @@ def scatter_object_list(
     root = _root(ranks, src, group_src, "src")
     sizes, whole = [0] * ranks.size(), plugrad.empty(0, dtype=plugrad.uint8)
     if ranks.rank() == root:
-        _check_room("scatter_object_list", "scatter_object_input_list", scatter_object_input_list, ranks)
+        _check_room(
+            "scatter_object_list", "scatter_object_input_list", scatter_object_input_list, ranks
+        )
         parts = [_packed(value) for value in scatter_object_input_list or ()]
         sizes, whole = [part.numel() for part in parts], plugrad.cat(parts)
     told = plugrad.tensor(sizes)
     broadcast(told, group=ranks, group_src=root)
-    own = int(told[ranks.rank()].item())
+    own = _number(told[ranks.rank()])
     from_each = [own if rank == root else 0 for rank in range(ranks.size())]
     data = plugrad.empty(own, dtype=plugrad.uint8)
     all_to_all_single(data, whole, from_each, sizes, ranks)
@@ -192,7 +198,7 @@ def recv_object_list(
     sender = recv(size, src, group, group_src=group_src)
     if sender < 0:
         return sender
-    data = plugrad.empty(int(size.item()), dtype=plugrad.uint8)
+    data = plugrad.empty(_number(size), dtype=plugrad.uint8)
     recv(data, sender, group)
     object_list[:] = _unpacked(data)
     return sender

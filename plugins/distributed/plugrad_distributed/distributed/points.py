@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrad import Tensor
-
 from plugrad_distributed.arrays import readable, writable
 from plugrad_distributed.carriers.carrier import ANY_SOURCE, COLLECTIVE_TAG
 from plugrad_distributed.distributed.calls import check_tensor, described, member
@@ -60,8 +59,7 @@ def isend(
         described("send", tensor, f"to {ranks.ranks[peer]}"),
         carrier,
         lambda: carrier.send(array, peer, tag),
-        # The array lives as long as the work.
-        lambda: None if array is None else None,
+        None,
         [tensor],
         alike=False,
     )
@@ -86,7 +84,7 @@ def irecv(
     carrier = ranks.carrier(tensor.device.type)
     array, written = writable(carrier, tensor)
     whom = "any rank" if anyone else str(ranks.ranks[peer])
-    return ranks.start(
+    work = ranks.start(
         described("recv", tensor, f"from {whom}"),
         carrier,
         lambda: carrier.recv(array, peer, tag),
@@ -94,6 +92,8 @@ def irecv(
         [tensor],
         alike=False,
     )
+    work.source = max(work.source, peer)
+    return work
 
 
 def send(
@@ -163,7 +163,9 @@ class P2POp:
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Start several messages at once; returns the work of each."""
     if not p2p_op_list or not all(isinstance(item, P2POp) for item in p2p_op_list):
-        raise ValueError("batch_isend_irecv(): p2p_op_list must be a list of P2POp, with one at least")
+        raise ValueError(
+            "batch_isend_irecv(): p2p_op_list must be a list of P2POp, with one at least"
+        )
     found = [
         item.op(item.tensor, item.peer, item.group, item.tag, item.group_peer)
         for item in p2p_op_list

@@ -176,9 +176,9 @@ def _use(device: Any) -> None:
     import plugrad
 
     found = plugrad.device(device)
-    module = getattr(plugrad, found.type, None)
-    if found.index is not None and hasattr(module, "set_device"):
-        module.set_device(found)
+    choose = getattr(getattr(plugrad, found.type, None), "set_device", None)
+    if found.index is not None and choose is not None:
+        choose(found)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -230,8 +230,7 @@ def new_group(
     for rank in chosen:
         if not 0 <= rank < everyone.size():
             raise ValueError(
-                "new_group(): ranks must be in the interval [0, "
-                f"{everyone.size() - 1}], got {rank}"
+                f"new_group(): ranks must be in the interval [0, {everyone.size() - 1}], got {rank}"
             )
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"new_group(): a rank must not come twice, got {list(ranks or ())}")

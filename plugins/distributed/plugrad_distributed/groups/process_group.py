@@ -105,7 +105,7 @@ class ProcessGroup:
         self._calls += 1
         if self.debug and alike and self._size > 1:
             self._compare(what, carrier)
-        return Work(self, what, begin(), finish, results, timeout)
+        return Work(self, what, begin(), finish, results, timeout, keeps=begin)
 
     def _compare(self, what: str, carrier: Carrier) -> None:
         """Ask the others what they call.

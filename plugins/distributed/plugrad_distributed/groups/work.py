@@ -13,12 +13,11 @@ from plugrad_distributed.futures import Future
 
 if TYPE_CHECKING:
     from plugrad import Tensor
-
     from plugrad_distributed.groups.process_group import ProcessGroup
 
 __all__ = ["Work"]
 
-# Who waits asks at once again and again for so many seconds, then sleeps between, longer and longer.
+# Who waits asks again and again for so many seconds, then sleeps between, longer and longer.
 EAGER = 0.0005
 SHORTEST = 0.00002
 LONGEST = 0.001
@@ -28,6 +27,10 @@ class Work:
     """An operation that a group started. It is over once `wait` has returned.
 
     Its tensors must not be written to before, and what it writes to must not be read.
+
+    Attributes:
+        source: the number in the group of the rank that a message comes from, -1 if any may send it
+            and for other operations.
     """
 
     def __init__(
@@ -38,23 +41,26 @@ class Work:
         finish: Callable[[], None] | None,
         results: Sequence[Tensor],
         timeout: float | None = None,
+        keeps: object = None,
     ) -> None:
         self._group = group
+        # What holds the arrays that the carrier works on.
+        self._keeps = keeps
         self._what = what
         self._request = request
         self._finish = finish
         self._results = list(results)
         self._timeout = group.timeout if timeout is None else timeout
         self._over = False
-        self._source = -1
+        self.source = -1
         self._error: BaseException | None = None
         if request is None:
             self._end()
 
     def _end(self) -> None:
-        if self._request is not None:
-            self._source = self._request.source
-        self._request = None
+        if self._request is not None and self._request.source >= 0:
+            self.source = self._request.source
+        self._request = self._keeps = None
         finish, self._finish = self._finish, None
         if finish is not None:
             finish()
@@ -127,7 +133,7 @@ class Work:
     def source_rank(self) -> int:
         """The rank that a received message came from."""
         self.wait()
-        return self._group.ranks[self._source] if self._source >= 0 else -1
+        return self._group.ranks[self.source] if self.source >= 0 else -1
 
     def synchronize(self) -> None:
         """`wait()`."""

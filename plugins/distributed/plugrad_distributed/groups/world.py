@@ -1,4 +1,4 @@
-"""Which groups there are: one world in a process, or one for each of the threads that play ranks."""
+"""Which groups there are: one world in a process, or one for each thread that plays a rank."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.world import group_named
 from plugrad_distributed.reduce_op import ReduceOp
@@ -140,17 +139,13 @@ def receiving(self: Tensor, src: int, size: Sequence[int], tag: int, group: str)
 # Gradients
 
 
-def all_reduce_gradient(
-    grad: Tensor, self: Tensor, result: Tensor, op: str, group: str
-) -> Tensor:
+def all_reduce_gradient(grad: Tensor, self: Tensor, result: Tensor, op: str, group: str) -> Tensor:
     """The sum of the ranks' gradients, times the derivative of the reduction."""
     total: Tensor = _ops().all_reduce(grad, "sum", group)
     return _times_slope(total, self, result, op, group)
 
 
-def all_reduce_tangent(
-    self_t: Tensor, self: Tensor, result: Tensor, op: str, group: str
-) -> Tensor:
+def all_reduce_tangent(self_t: Tensor, self: Tensor, result: Tensor, op: str, group: str) -> Tensor:
     """The sum of the ranks' tangents, each times the derivative of the reduction."""
     weighted = _times_slope(self_t, self, result, op, group)
     found: Tensor = _ops().all_reduce(weighted, "sum", group)
@@ -166,7 +161,8 @@ def _times_slope(grad: Tensor, self: Tensor, result: Tensor, op: str, group: str
     if op in ("min", "max"):
         # Shared by the ranks that have the extreme, as amax shares it.
         mine = (self == result).to(grad.dtype)
-        return grad * mine / _ops().all_reduce(mine, "sum", group)
+        holders: Tensor = _ops().all_reduce(mine, "sum", group)
+        return grad * mine / holders
     if op == "product":
         return grad * _product_of_others(self, group).conj()
     raise NotImplementedError(f"all_reduce(): {op!r} has no gradient")
@@ -211,9 +207,12 @@ def reduce_scatter_tangent(self_t: Tensor, dim: int, op: str, group: str) -> Ten
 
 
 def scatter_gradient(grad: Tensor, self: Tensor, src: int, dim: int, group: str) -> Tensor:
-    """All parts' gradients on the rank that had the tensor, zeros on the others."""
+    """All parts' gradients on the rank that had the tensor, zeros on the others. There the sum of
+    nothing ties them to the graph: all ranks must take part in the next backward pass, too."""
     found: Tensor = _ops().gather(grad, src, dim, group)
-    return found if group_named(group).rank() == src else plugrad.zeros_like(self)
+    if group_named(group).rank() == src:
+        return found
+    return plugrad.zeros_like(self) + found.sum()
 
 
 def send_back(grad: Tensor, self: Tensor, src: int, tag: int, group: str) -> Tensor:

@@ -105,9 +105,7 @@ def gather(array: Array, dst: int, dim: int, group: str) -> Array:
     part = _to_front(array, dim)
     own = ranks.rank() == dst
     out = np.empty((ranks.size() * part.shape[0] if own else 0, *part.shape[1:]), part.dtype)
-    _run(
-        ranks, "gather", part, lambda c: c.gather(out if own else None, part, dst), f"to {dst}"
-    )
+    _run(ranks, "gather", part, lambda c: c.gather(out if own else None, part, dst), f"to {dst}")
     return np.moveaxis(out, 0, dim)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.groups.world import group_named
 
 __all__ = ["Rules"]

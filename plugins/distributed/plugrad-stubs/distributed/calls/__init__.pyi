@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.calls`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.calls import *

@@ -1,0 +1,7 @@
+"""plugrad-distributed is an optional part of the workspace, as for its users."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("plugrad_distributed", reason="plugrad-distributed is not installed")
