@@ -25,7 +25,10 @@ def plugrad_ops() -> Iterator[Any]:
 
 @hookimpl
 def plugrad_namespaces() -> dict[str, str]:
-    return {"distributed": "plugrad_distributed.distributed"}
+    return {
+        "distributed": "plugrad_distributed.distributed",
+        "futures": "plugrad_distributed.futures",
+    }
 
 
 @hookimpl
