@@ -10,7 +10,10 @@ from plugrad import Tensor
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placements
 
-__all__ = ["ShardedArray", "row_major"]
+__all__ = ["Origin", "ShardedArray", "row_major"]
+
+
+Origin = tuple["ShardedArray", Any, tuple[Any, ...], int]
 
 
 class ShardedArray:
@@ -22,10 +25,11 @@ class ShardedArray:
         placements: one for each dimension of the mesh.
         shape: that of the whole.
         steps: the strides of the whole, in elements, as if it were in one memory.
-        copied: whether it is called a view, but shares no memory with what it is a view of.
+        origin: of a view whose elements had to be moved between ranks, what it is a view of: writes
+            go back there. The array, the operator, its other arguments, and which result it is.
     """
 
-    __slots__ = ("copied", "local", "mesh", "placements", "shape", "steps")
+    __slots__ = ("local", "mesh", "origin", "placements", "shape", "steps")
 
     def __init__(
         self,
@@ -34,14 +38,14 @@ class ShardedArray:
         placements: Placements,
         shape: Sequence[int],
         steps: Sequence[int] | None = None,
-        copied: bool = False,
+        origin: Origin | None = None,
     ) -> None:
         self.local = local
         self.mesh = mesh
         self.placements = placements
         self.shape = tuple(shape)
         self.steps = row_major(self.shape) if steps is None else tuple(steps)
-        self.copied = copied
+        self.origin = origin
 
     @property
     def dtype(self) -> Any:

@@ -37,6 +37,7 @@ __all__ = [
     "host_generator",
     "mesh_at",
     "whole",
+    "write_back",
 ]
 
 NAME = "sharded"
@@ -155,11 +156,6 @@ class ShardedBackend(Backend):
 
 def _copy(target: ShardedArray, source: ShardedArray) -> ShardedArray:
     """Write a tensor of the same or a broadcast shape."""
-    if target.copied:
-        raise RuntimeError(
-            "a write to this view would not show in the tensor that it is a view of, since its "
-            "elements had to be moved between ranks: call clone() before writing to it"
-        )
     if source.shape != target.shape:
         replicated = (Replicate(),) * source.mesh.ndim
         full = whole(source).expand(target.shape)
@@ -168,7 +164,25 @@ def _copy(target: ShardedArray, source: ShardedArray) -> ShardedArray:
         source.local, target.mesh, source.placements, target.placements, target.shape
     )
     target.local.copy_(local)
+    write_back(target)
     return target
+
+
+def write_back(array: ShardedArray) -> None:
+    """Let a write to a view show in what it is a view of, if its elements had to be moved."""
+    if array.origin is None:
+        return
+    base, op, arguments, position = array.origin
+    full = whole(base)
+    if full is base.local:
+        full = full.clone()
+    view = op.call((full, *arguments))
+    (view if position < 0 else view[position]).copy_(whole(array))
+    everywhere = (Replicate(),) * base.mesh.ndim
+    base.local.copy_(
+        redistribute_local(full, base.mesh, everywhere, base.placements, base.shape)
+    )
+    write_back(base)
 
 
 class _CallersQueue(DeviceQueue):

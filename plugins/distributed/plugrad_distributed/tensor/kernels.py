@@ -26,7 +26,7 @@ from plugrad import Tensor
 
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
-from plugrad_distributed.tensor.backend import NAME, as_tensor, mesh_at
+from plugrad_distributed.tensor.backend import NAME, as_tensor, mesh_at, write_back
 from plugrad_distributed.tensor.placement import Partial, Placement, Placements, Replicate
 from plugrad_distributed.tensor.plans import Plan, flat, make_plan
 from plugrad_distributed.tensor.redistribution import redistribute_local
@@ -173,31 +173,40 @@ def run(op: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
     local_args = _swapped(args, lambda tensor: next(parts), Tensor)
     call = Call(op, specs, mesh, plan)
     out = op.call(tuple(local_args)) if rule.local is None else rule.local(call, local_args)
-    moved = op.schema.is_view and bool(arrays) and arrays[0].placements != plan.inputs[0]
-    return _wrapped(call, out, moved or (op.schema.is_view and bool(arrays) and arrays[0].copied))
+    origin = None
+    if op.schema.is_view and (arrays[0].placements != plan.inputs[0] or arrays[0].origin):
+        origin = (arrays[0], op, tuple(args[1:]))
+    return _wrapped(call, out, origin)
 
 
-def _wrapped(call: Call, out: Any, copied: bool) -> Any:
+def _wrapped(call: Call, out: Any, origin: Any) -> Any:
     several = len(call.op.schema.returns) > 1
     results = tuple(out) if several else (out,)
     plan = call.plan
     made = [
-        _made(call, result, placements, shape, steps, copied)
+        _made(call, result, placements, shape, steps, origin)
         for result, placements, shape, steps in zip(
             results, plan.outputs, plan.shapes, plan.steps, strict=True
         )
     ]
-    return tuple(made) if several else made[0]
+    if not several:
+        return made[0]
+    return tuple(made) if type(out) in (tuple, list) else type(out)(*made)
 
 
 def _made(
-    call: Call, result: Any, placements: Placements, shape: Any, steps: Any, copied: bool
+    call: Call, result: Any, placements: Placements, shape: Any, steps: Any, origin: Any
 ) -> Any:
     if isinstance(result, Tensor):
-        return as_tensor(ShardedArray(result, call.mesh, placements, shape, steps, copied))
+        where = None if origin is None else (*origin, -1)
+        return as_tensor(ShardedArray(result, call.mesh, placements, shape, steps, where))
     if isinstance(result, (list, tuple)):
-        rows = zip(result, shape, steps, strict=True)
-        return [_made(call, item, placements, size, step, copied) for item, size, step in rows]
+        found = []
+        for number, (item, size, step) in enumerate(zip(result, shape, steps, strict=True)):
+            where = None if origin is None else (*origin, number)
+            array = ShardedArray(item, call.mesh, placements, size, step, where)
+            found.append(as_tensor(array))
+        return found
     return result
 
 
@@ -238,11 +247,6 @@ def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any
             f"{op.qualified_name}: a DTensor cannot be written into a plugrad.Tensor; full_tensor() "
             "gives the whole, to_local() this rank's part"
         )
-    if array.copied:
-        raise RuntimeError(
-            f"{op.qualified_name}: a write to this view would not show in the tensor that it is a "
-            "view of, since its elements had to be moved between ranks: call clone() before"
-        )
     mesh = array.mesh
     arrays = [_array(op, tensor, mesh) for tensor in flat(args, Tensor)]
     told = iter(arrays)
@@ -261,6 +265,7 @@ def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any
         ]
     )
     op.call(tuple(_swapped(args, lambda tensor: next(parts), Tensor)))
+    write_back(array)
     return target
 
 
@@ -300,6 +305,7 @@ def _write(op: Any, target: ShardedArray, result: ShardedArray) -> None:
         result.local, target.mesh, result.placements, target.placements, target.shape
     )
     target.local.copy_(local)
+    write_back(target)
 
 
 def _write_whole(

@@ -110,7 +110,7 @@ def results_on_meta(op: Any, args: Sequence[Any]) -> tuple[Any, ...]:
             return plugrad.empty_strided(
                 value.shape, value.steps, dtype=value.dtype, device="meta"
             )
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple)) and flat(value, DTensorSpec):
             return [stand_in(item) for item in value]
         if isinstance(value, plugrad.device):
             return plugrad.device("meta")

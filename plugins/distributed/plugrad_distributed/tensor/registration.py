@@ -9,7 +9,7 @@ import plugrad
 from plugrad import Tensor
 
 from plugrad_distributed.tensor.array import ShardedArray
-from plugrad_distributed.tensor.backend import ShardedBackend
+from plugrad_distributed.tensor.backend import ShardedBackend, write_back
 from plugrad_distributed.tensor.kernels import Kernel, fallback, in_place
 from plugrad_distributed.tensor.placement import Replicate
 from plugrad_distributed.tensor.redistribution import redistribute_local
@@ -53,6 +53,7 @@ def _fill(op: Any) -> Callable[..., Any]:
         values = [_whole_value(one) for one in value]
         if not any(one.is_partial() for one in array.placements):
             op.call((array.local, *values))
+            write_back(array)
             return target
         model = plugrad.empty(array.shape, dtype=array.dtype, device=array.local.device)
         op.call((model, *values))
@@ -60,6 +61,7 @@ def _fill(op: Any) -> Callable[..., Any]:
             model, array.mesh, everywhere, array.placements, array.shape
         )
         array.local.copy_(local)
+        write_back(array)
         return target
 
     return kernel
@@ -95,6 +97,7 @@ def _draw(op: Any) -> Callable[..., Any]:
             array.shape,
         )
         array.local.copy_(local)
+        write_back(array)
         return target
 
     return kernel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
-from plugrad_distributed.tensor.placement import Placement, Placements, Replicate
+from plugrad_distributed.tensor.placement import Placement, Placements, Replicate, part_of
 
 __all__ = ["Choice", "DTensorSpec", "Rule", "aligned", "specs_in"]
 
@@ -50,6 +50,11 @@ class DTensorSpec:
     def divides(self, dim: int) -> bool:
         """Whether a dimension can be cut into equal parts, over however much of the mesh."""
         return self.shape[dim] % self.mesh.size() == 0
+
+    def fills(self, dim: int) -> bool:
+        """Whether no rank's part is empty if a dimension is cut over all of the mesh."""
+        count = self.mesh.size()
+        return part_of(self.shape[dim], count, count - 1)[0] > 0
 
 
 # Placements of the results, and of the arguments in their order, along one dimension of a mesh:

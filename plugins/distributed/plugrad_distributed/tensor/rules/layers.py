@@ -124,7 +124,7 @@ def _attention_dims(query: DTensorSpec, key: DTensorSpec, value: DTensorSpec) ->
     return [
         dim
         for dim in range(query.ndim - 2)
-        if query.shape[dim] == key.shape[dim] == value.shape[dim]
+        if query.shape[dim] == key.shape[dim] == value.shape[dim] and query.fills(dim)
     ]
 
 

@@ -203,6 +203,13 @@ def _unslice(call: Any, args: list[Any]) -> Any:
     return call.op.call((args[0], _result_size(call), *args[2:]))
 
 
+def _without(self: DTensorSpec, offset: int, dim1: int, dim2: int) -> Sequence[tuple[int, int]]:
+    """The dimensions that `diagonal` leaves alone."""
+    taken = (dim1 % self.ndim, dim2 % self.ndim)
+    kept = [one for one in range(self.ndim) if one not in taken]
+    return [(one, place) for place, one in enumerate(kept)]
+
+
 def _batches(self: DTensorSpec, *rest: Any) -> Sequence[tuple[int, int]]:
     return [(dim, dim) for dim in range(self.ndim - 2)]
 
@@ -297,6 +304,7 @@ RULES: dict[str, Rule] = {
             *("unsafe_split.Tensor", "unsafe_split_with_sizes"),
         )
     },
+    "diagonal": Rule(_mapped(_without)),
     "expand": Rule(_mapped(_expanded), _expand),
     "view": Rule(_mapped(_reshaped), _view),
     "_unsafe_view": Rule(_mapped(_reshaped), _view),
