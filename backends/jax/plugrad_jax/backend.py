@@ -24,6 +24,8 @@ from plugrad_jax.precision import (
     missing_dtype,
     wide_kernels,
 )
+from plugrad_jax.sharding import mixing
+from plugrad_jax.sharding.placing import place
 
 Array = Any
 HostArray = np.ndarray[Any, Any]
@@ -130,7 +132,14 @@ class JaxBackend(Backend):
         return _put(own, all_devices()[index])
 
     def to_host(self, array: Array) -> HostArray:
-        """A copy in host memory; waits for the device, and raises what kernels found there."""
+        """A copy in host memory; waits for the device, and raises what kernels found there.
+        RuntimeError for elements that only other processes have."""
+        if not _is_here(array):
+            raise RuntimeError(
+                f"this process has only some of the elements of a tensor that is spread over "
+                f"{len(array.sharding.device_set)} devices of several processes: get them in all "
+                "processes with plugrad_jax.replicate(tensor), and read that"
+            )
         host: HostArray = np.array(array)
         raise_found()
         return host
@@ -138,6 +147,10 @@ class JaxBackend(Backend):
     def has_values(self, array: Array) -> bool:
         """Tracers have none."""
         return not isinstance(array, jax.core.Tracer)
+
+    def run_again(self, kernel: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
+        """On arrays that are all on the same devices, if those were not."""
+        return mixing.run_again(kernel, arrays, error)
 
     def copy_from_host(self, array: HostArray, index: int, non_blocking: bool = False) -> Array:
         """`from_host`, which copies; JAX never waits for it."""
@@ -154,7 +167,7 @@ class JaxBackend(Backend):
                 f"a tensor is moved to jax:{index} in a function that JAX traces, whose program "
                 "runs on one device: move it outside"
             )
-        return _put(array, all_devices()[index])
+        return place(array, jax.sharding.SingleDeviceSharding(all_devices()[index]))
 
     def from_dlpack(self, source: Any, index: int) -> Array:
         """An array with the memory of an object that has ``__dlpack__``; BufferError where JAX
@@ -194,6 +207,11 @@ class JaxBackend(Backend):
 
         captured: Callable[..., Any] = jit(function, **options)
         return captured
+
+
+def _is_here(array: Array) -> bool:
+    """Whether this process has all elements of an array."""
+    return bool(array.is_fully_addressable or array.is_fully_replicated)
 
 
 @in_64_bits
