@@ -25,7 +25,7 @@ from plugrad_jax.precision import (
     wide_kernels,
 )
 from plugrad_jax.sharding import mixing
-from plugrad_jax.sharding.placing import place
+from plugrad_jax.sharding.placing import host_of, place
 
 Array = Any
 HostArray = np.ndarray[Any, Any]
@@ -134,13 +134,7 @@ class JaxBackend(Backend):
     def to_host(self, array: Array) -> HostArray:
         """A copy in host memory; waits for the device, and raises what kernels found there.
         RuntimeError for elements that only other processes have."""
-        if not _is_here(array):
-            raise RuntimeError(
-                f"this process has only some of the elements of a tensor that is spread over "
-                f"{len(array.sharding.device_set)} devices of several processes: get them in all "
-                "processes with plugrad_jax.replicate(tensor), and read that"
-            )
-        host: HostArray = np.array(array)
+        host: HostArray = np.array(host_of(array))
         raise_found()
         return host
 
@@ -167,7 +161,10 @@ class JaxBackend(Backend):
                 f"a tensor is moved to jax:{index} in a function that JAX traces, whose program "
                 "runs on one device: move it outside"
             )
-        return place(array, jax.sharding.SingleDeviceSharding(all_devices()[index]))
+        device = all_devices()[index]
+        if mixing.SPREAD.used and not is_tracing():
+            return place(array, jax.sharding.SingleDeviceSharding(device))
+        return _put(array, device)
 
     def from_dlpack(self, source: Any, index: int) -> Array:
         """An array with the memory of an object that has ``__dlpack__``; BufferError where JAX
@@ -207,11 +204,6 @@ class JaxBackend(Backend):
 
         captured: Callable[..., Any] = jit(function, **options)
         return captured
-
-
-def _is_here(array: Array) -> bool:
-    """Whether this process has all elements of an array."""
-    return bool(array.is_fully_addressable or array.is_fully_replicated)
 
 
 @in_64_bits

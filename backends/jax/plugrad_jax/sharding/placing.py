@@ -48,9 +48,7 @@ def place(array: Array, sharding: Sharding) -> Array:
     process has for itself is taken to be the same in all.
     """
     if isinstance(array, jax.core.Tracer):
-        if isinstance(sharding, NamedSharding):
-            return jax.lax.with_sharding_constraint(array, sharding)
-        return array
+        return constrained(array, sharding)
     if isinstance(array, np.ndarray):
         return _from_host(array, sharding)
     if array.sharding == sharding:
@@ -66,6 +64,13 @@ def place(array: Array, sharding: Sharding) -> Array:
     return _from_host(np.asarray(array), sharding)
 
 
+def constrained(array: Array, sharding: Sharding) -> Array:
+    """An array of a program that is traced, of which XLA is told where it should be."""
+    if isinstance(sharding, NamedSharding):
+        return jax.lax.with_sharding_constraint(array, sharding)
+    return array
+
+
 def _from_host(host: np.ndarray[Any, Any], sharding: Sharding) -> Array:
     if sharding.is_fully_addressable:
         # JAX reads the memory later: it gets some that nobody else writes to.
@@ -78,6 +83,30 @@ def _identity(sharding: Sharding) -> Callable[[Array], Array]:
     """The program that moves arrays between processes."""
     program: Callable[[Array], Array] = jax.jit(lambda array: array, out_shardings=sharding)
     return program
+
+
+def host_of(array: Array) -> np.ndarray[Any, Any]:
+    """An array's elements in host memory, which waits for them.
+
+    Raises:
+        RuntimeError: this process has only some of them.
+    """
+    traced = isinstance(array, jax.core.Tracer)  # JAX says what is wrong with that
+    if traced or array.is_fully_addressable or array.is_fully_replicated:
+        return np.asarray(array)
+    raise RuntimeError(
+        "this process has only some elements of a tensor that is spread over "
+        f"{len(array.sharding.device_set)} devices of several processes: get them all with "
+        "plugrad_jax.replicate(tensor), called in every process, and read that"
+    )
+
+
+def beside(values: Any, array: Array) -> Array:
+    """Values of the host where an array is, on each of its devices."""
+    sharding = array.sharding
+    if len(sharding.device_set) > 1:
+        sharding = NamedSharding(mesh_of(array), EVERYWHERE)
+    return place(np.asarray(values), sharding)
 
 
 def part_here(array: Array, device: Any) -> Array:

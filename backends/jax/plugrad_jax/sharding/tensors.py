@@ -11,8 +11,9 @@ from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 import plugrad
 from plugrad.plugins.tracing import listener, resolved, tensor_of
 from plugrad_jax.devices import all_devices, device_of
+from plugrad_jax.precision import is_tracing
 from plugrad_jax.sharding.mixing import begin
-from plugrad_jax.sharding.placing import mesh_of, place
+from plugrad_jax.sharding.placing import constrained, mesh_of, place
 from plugrad_jax.sharding.specs import named_sharding
 
 _Function: Any = plugrad.autograd.Function
@@ -27,7 +28,8 @@ class Placed(_Function):  # type: ignore[misc]  # the public type of Function is
             array = resolved(tensor).array
         else:
             array = tensor.detach().cpu().resolve_conj().resolve_neg().numpy()
-        return tensor_of(place(array, sharding), tensor.dtype, device)
+        move = constrained if is_tracing() else place
+        return tensor_of(move(array, sharding), tensor.dtype, device)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -165,5 +167,3 @@ def sharding_of(tensor: Any) -> Any:
     if isinstance(array, jax.core.Tracer):
         raise RuntimeError("sharding_of(): the tensor is traced, and XLA decides where it is later")
     return array.sharding
-
-

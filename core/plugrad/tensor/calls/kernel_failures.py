@@ -168,9 +168,7 @@ def run_again_or_fail(
         fail(op, args, its_own)
 
 
-def run_again(
-    active: ActiveBackend, raw: Any, arrays: tuple[Any, ...], error: Exception
-) -> Any:
+def run_again(active: ActiveBackend, raw: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
     """Run a kernel again, if there is reason to think that it goes better; else raise its error."""
     if isinstance(raw, InContext) and is_busy(error):
         return raw.run_in_copy(arrays)
