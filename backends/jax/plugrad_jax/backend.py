@@ -25,7 +25,7 @@ from plugrad_jax.precision import (
     wide_kernels,
 )
 from plugrad_jax.sharding import mixing
-from plugrad_jax.sharding.placing import host_of, place
+from plugrad_jax.sharding.placing import host_of, is_local, place
 
 Array = Any
 HostArray = np.ndarray[Any, Any]
@@ -139,8 +139,12 @@ class JaxBackend(Backend):
         return host
 
     def has_values(self, array: Array) -> bool:
-        """Tracers have none."""
-        return not isinstance(array, jax.core.Tracer)
+        """Tracers have none, and what is spread over several processes has not all here."""
+        return not isinstance(array, jax.core.Tracer) and is_local(array)
+
+    def is_local(self, array: Array) -> bool:
+        """Not if some elements are on other processes' devices alone."""
+        return isinstance(array, jax.core.Tracer) or is_local(array)
 
     def run_again(self, kernel: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
         """On arrays that are all on the same devices, if those were not."""

@@ -61,6 +61,7 @@ def _full_like(
     if sharding is None:
         made = plugrad.full(self.shape, fill_value, dtype=dtype, device=device or self.device)
     else:
+        plugrad.full((), fill_value, dtype=dtype, device="cpu")  # raises if it does not fit
         native = jnp.dtype(dtype.numpy)
         array = in_64_bits(_program(sharding))(tuple(self.shape), fill_value, native)
         made = tensor_of(array, dtype, self.device)

@@ -8,6 +8,7 @@ anything as long as no array is spread.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ from plugrad_jax.sharding.placing import EVERYWHERE, is_wide, mesh_of, place
 Array = Any
 
 _REFUSED: Final = "incompatible devices"
+# How errors of XLA's compiler begin, but for those about memory.
+_UNDIVIDED: Final = ("INVALID_ARGUMENT", "UNIMPLEMENTED", "INTERNAL")
 _lock: Final = threading.Lock()
 hold_while_forking(_lock)
 
@@ -53,15 +56,33 @@ def is_refusal(error: Exception) -> bool:
     return isinstance(error, ValueError) and _REFUSED in str(error)
 
 
+def is_of_partitioning(error: Exception) -> bool:
+    """Whether XLA could not divide a program among devices."""
+    return isinstance(error, jax.errors.JaxRuntimeError) and str(error).startswith(_UNDIVIDED)
+
+
 def run_again(kernel: Callable[..., Any], arrays: tuple[Any, ...], error: Exception) -> Any:
-    """Run a kernel that was refused on arrays that are on the same devices; raise other errors."""
-    if not SPREAD.used or not is_refusal(error):
+    """Run a kernel that was refused on arrays that are on the same devices, and one that XLA could
+    not divide on whole arrays; raise other errors."""
+    if not SPREAD.used:
+        raise error
+    divided = is_of_partitioning(error)
+    if not divided and not is_refusal(error):
         raise error
     widest = widest_of(_arrays_in(arrays))
     if widest is None:
         raise error
     mesh = mesh_of(widest)
-    return kernel(*[_joined(value, mesh) for value in arrays])
+    if not divided:
+        return kernel(*[_mapped(lambda array: joined(array, mesh), value) for value in arrays])
+    warnings.warn(
+        f"XLA cannot divide a kernel, {getattr(kernel, '__name__', kernel)}, among the devices of "
+        f"{shown(widest.sharding)}: each of them computes all of it. XLA says: "
+        f"{str(error).partition(chr(10))[0]}",
+        stacklevel=2,
+    )
+    everywhere = NamedSharding(mesh, EVERYWHERE)
+    return kernel(*[_mapped(lambda array: place(array, everywhere), value) for value in arrays])
 
 
 def widest_of(arrays: Iterable[Array]) -> Array | None:
@@ -125,9 +146,10 @@ def _arrays_in(values: Iterable[Any]) -> list[Array]:
     return found
 
 
-def _joined(value: Any, mesh: Any) -> Any:
+def _mapped(function: Callable[[Array], Array], value: Any) -> Any:
+    """An argument of a kernel with other arrays."""
     if isinstance(value, (list, tuple)):
-        return type(value)([_joined(item, mesh) for item in value])
+        return type(value)([_mapped(function, item) for item in value])
     if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
-        return joined(value, mesh)
+        return function(value)
     return value

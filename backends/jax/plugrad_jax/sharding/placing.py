@@ -85,6 +85,11 @@ def _identity(sharding: Sharding) -> Callable[[Array], Array]:
     return program
 
 
+def is_local(array: Array) -> bool:
+    """Whether this process has all elements of an array."""
+    return bool(array.is_fully_addressable or array.is_fully_replicated)
+
+
 def host_of(array: Array) -> np.ndarray[Any, Any]:
     """An array's elements in host memory, which waits for them.
 
@@ -92,7 +97,7 @@ def host_of(array: Array) -> np.ndarray[Any, Any]:
         RuntimeError: this process has only some of them.
     """
     traced = isinstance(array, jax.core.Tracer)  # JAX says what is wrong with that
-    if traced or array.is_fully_addressable or array.is_fully_replicated:
+    if traced or is_local(array):
         return np.asarray(array)
     raise RuntimeError(
         "this process has only some elements of a tensor that is spread over "
