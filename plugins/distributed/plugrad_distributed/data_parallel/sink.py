@@ -9,7 +9,7 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 
-__all__ = ["through_sink"]
+__all__ = ["mapped", "through_sink"]
 
 
 class _Sink(plugrad.autograd.Function):
@@ -34,26 +34,26 @@ def through_sink(output: Any, begun: Callable[[], None]) -> Any:
         begun: called in backward, before any other node of the model.
     """
     tensors: list[Tensor] = []
-    _mapped(output, lambda tensor: tensors.append(tensor) or tensor)
+    mapped(output, lambda tensor: tensors.append(tensor) or tensor)
     recorded = [tensor for tensor in tensors if tensor.grad_fn is not None]
     if not recorded:
         return output
     copies = dict(zip(map(id, recorded), _Sink.apply(begun, *recorded), strict=True))
-    return _mapped(output, lambda tensor: copies.get(id(tensor), tensor))
+    return mapped(output, lambda tensor: copies.get(id(tensor), tensor))
 
 
-def _mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
+def mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
     """The same containers, with the results of a function for their tensors."""
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, dict):
-        found = {key: _mapped(each, function) for key, each in value.items()}
+        found = {key: mapped(each, function) for key, each in value.items()}
         if type(value) is dict:
             return found
         copy = value.copy()
         copy.update(found)
         return copy
     if isinstance(value, list | tuple):
-        items = [_mapped(each, function) for each in value]
+        items = [mapped(each, function) for each in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value

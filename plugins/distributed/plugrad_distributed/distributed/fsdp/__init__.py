@@ -1,0 +1,27 @@
+"""`plugrad.distributed.fsdp`: fully sharded training, by the names of `torch.distributed.fsdp`."""
+
+from __future__ import annotations
+
+# Sharded parameters are DTensors: this registers what operators do with them.
+import plugrad_distributed.distributed.tensor
+from plugrad_distributed.fully_sharded.module import (
+    FSDPModule,
+    UnshardHandle,
+    register_fsdp_forward_method,
+)
+from plugrad_distributed.fully_sharded.policies import (
+    CPUOffloadPolicy,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+)
+from plugrad_distributed.fully_sharded.sharding import fully_shard
+
+__all__ = [
+    "CPUOffloadPolicy",
+    "FSDPModule",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "UnshardHandle",
+    "fully_shard",
+    "register_fsdp_forward_method",
+]

@@ -1,0 +1,52 @@
+"""Gathered parameters as the outputs of a node of the graph.
+
+    sharded parameters ── gathering ── a, b ── forward of the module
+                              │
+          its backward runs when the gradients of a and b are complete
+
+The node comes before all others of the module, so that the engine runs it after them, and before
+those of earlier modules: their backward goes on while the gradients are reduced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import plugrad
+from plugrad import Tensor
+
+if TYPE_CHECKING:
+    from plugrad_distributed.fully_sharded.group import ParameterGroup
+
+__all__ = ["gathered"]
+
+
+class _Gathering(plugrad.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, group: ParameterGroup, use: Any, *sharded: Tensor) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.group, ctx.use = group, use
+        outputs = tuple(whole.detach() for whole in group.wholes())
+        fixed = [
+            output
+            for output, parameter in zip(outputs, sharded, strict=True)
+            if not parameter.requires_grad
+        ]
+        ctx.mark_non_differentiable(*fixed)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        with plugrad.no_grad():
+            ctx.group.gradients_arrived(ctx.use, [g if g is None else g.detach() for g in grads])
+        return (None,) * (len(grads) + 2)
+
+
+def gathered(group: ParameterGroup, use: Any) -> list[Tensor]:
+    """The whole parameters of a group, for one forward; their gradients go to the group.
+
+    Args:
+        use: what the group is told when they arrive.
+    """
+    sharded = [parameter.sharded for parameter in group.parameters]
+    return list(_Gathering.apply(group, use, *sharded))

@@ -1,0 +1,260 @@
+"""ParameterGroup: the parameters that one call of `fully_shard` cut, gathered and freed together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.fully_sharded.gathering import gathered
+from plugrad_distributed.fully_sharded.layout import Layout
+from plugrad_distributed.fully_sharded.parameters import ShardedParameter
+from plugrad_distributed.fully_sharded.policies import (
+    AllGather,
+    DefaultAllGather,
+    MixedPrecisionPolicy,
+)
+from plugrad_distributed.fully_sharded.reduction import GradientReducer
+from plugrad_distributed.fully_sharded.saving import saving_notes
+from plugrad_distributed.groups.work import Work
+from plugrad_distributed.mesh.device_mesh import DeviceMesh
+
+if TYPE_CHECKING:
+    from plugrad_distributed.fully_sharded.context import Context
+
+__all__ = ["ParameterGroup", "Use"]
+
+Stamp = tuple[tuple[int, int], ...]
+
+
+class Use:
+    """One forward that used the gathered parameters of a group.
+
+    Attributes:
+        freed_by_inputs: the gradients of the module's inputs tell when its backward is over.
+    """
+
+    def __init__(self, group: ParameterGroup) -> None:
+        self.group = group
+        self.stamp = group.stamp()
+        self.freed_by_inputs = False
+
+    def look_up(self, index: int) -> Tensor:
+        """A parameter, for backward.
+
+        Raises:
+            RuntimeError: it was written to since forward.
+        """
+        group = self.group
+        if group.stamp() != self.stamp:
+            name = group.parameters[index].name
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an "
+                f"inplace operation: parameters of {group.name!r}, of which backward needs "
+                f"{name!r}, were written to between forward and backward"
+            )
+        group.expect_end()
+        return group.wholes()[index]
+
+
+class ParameterGroup:
+    """Parameters that are gathered and freed together.
+
+    Most of the time each rank has a part of each. `start` begins to gather the wholes, `wholes`
+    waits for them, `reshard` frees them.
+
+    Attributes:
+        parameters: in the order of their places in flat tensors.
+        reducer: of their gradients.
+        name: of the module that was sharded, for messages.
+        context: of the whole model; None before its first forward.
+        reshard_after_forward, reshard_after_backward: when the wholes are freed.
+        collective: gathers.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[ShardedParameter],
+        mesh: DeviceMesh,
+        policy: MixedPrecisionPolicy,
+        name: str,
+    ) -> None:
+        self.parameters = list(parameters)
+        self.name = name
+        self.dtype = policy.param_dtype
+        self.shards = mesh.get_group(mesh.ndim - 1)
+        replicas = mesh.get_group(0) if mesh.ndim == 2 else None
+        self.reducer = GradientReducer(self.shards, replicas, policy.reduce_dtype)
+        self.layout = Layout([one.slot for one in self.parameters], self.shards.size())
+        self.context: Context | None = None
+        self.reshard_after_forward = True
+        self.reshard_after_backward = True
+        self.unshard_in_backward = True
+        self.collective: AllGather = DefaultAllGather()
+        self._work: Work | None = None
+        self._flat: Tensor | None = None
+        self._wholes: list[Tensor] | None = None
+        # That of the parts which were gathered.
+        self._gathered: Stamp = ()
+        self._shown = False
+        # How many forwards run that use the wholes.
+        self._lent = 0
+
+    def stamp(self) -> Stamp:
+        """Changes when somebody writes to a parameter."""
+        return tuple(parameter.version for parameter in self.parameters)
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether the wholes are there."""
+        return self._wholes is not None
+
+    @property
+    def is_underway(self) -> bool:
+        """Whether the wholes are being gathered."""
+        return self._flat is not None
+
+    # Gathering
+
+    def start(self) -> None:
+        """Begin to gather the parameters, unless they are there or on their way."""
+        if not self._shown and not self._lent:
+            for parameter in self.parameters:
+                parameter.adopt()
+        if self._lent and self.is_gathered:
+            return
+        stamp = self.stamp()
+        if (self.is_gathered or self.is_underway) and self._gathered == stamp:
+            return
+        self.reshard()
+        self._gathered = stamp
+        locals_ = [parameter.local for parameter in self.parameters]
+        dtype = self.dtype or locals_[0].dtype
+        device = locals_[0].device
+        collective = self.collective
+
+        def allocate(size: int) -> Tensor:
+            return collective.allocate((size,), dtype=dtype, device=device)
+
+        with plugrad.no_grad():
+            sent = self.layout.join_shards(locals_, allocate)
+            self._flat = allocate(self.layout.size * self.layout.count)
+            self._work = collective(self._flat, sent, self.shards, async_op=True)
+
+    def wholes(self) -> list[Tensor]:
+        """The gathered parameters, after they have arrived."""
+        if self._wholes is None:
+            self.start()
+            self._wait()
+            assert self._flat is not None
+            with plugrad.no_grad():
+                self._wholes = self.layout.split_gathered(self._flat)
+            self._flat = None
+        return self._wholes
+
+    def _wait(self) -> None:
+        work, self._work = self._work, None
+        if work is not None:
+            work.wait()
+
+    def reshard(self) -> None:
+        """Free the gathered parameters; modules have the sharded ones afterwards."""
+        if self._lent:
+            return
+        self.hide()
+        self._wait()
+        self._wholes = self._flat = None
+
+    # What modules have
+
+    def show(self) -> None:
+        """Let modules have the gathered parameters until `hide` or `reshard`."""
+        if self._lent or self._shown:
+            return
+        with plugrad.enable_grad():
+            outputs = gathered(self, Use(self))
+        self._shown = True
+        self._install(outputs)
+
+    def hide(self) -> None:
+        """Let modules have the sharded parameters."""
+        if self._shown:
+            self._shown = False
+            self._install([parameter.sharded for parameter in self.parameters])
+
+    def _install(self, tensors: Sequence[Tensor]) -> None:
+        for parameter, tensor in zip(self.parameters, tensors, strict=True):
+            parameter.install(tensor)
+
+    @contextmanager
+    def lend(self) -> Iterator[Use]:
+        """Context manager: modules have the gathered parameters, whose gradients go to the group.
+
+        Raises:
+            RuntimeError: on leaving, a parameter was written to.
+        """
+        self.start()
+        use = Use(self)
+        outputs = gathered(self, use)
+        versions = [output._version for output in outputs]
+        before = [parameter.installed() for parameter in self.parameters]
+        self._install(outputs)
+        self._lent += 1
+        try:
+            with saving_notes(outputs, use.look_up):
+                yield use
+        finally:
+            self._lent -= 1
+            self._install(before)
+        for parameter, output, version in zip(self.parameters, outputs, versions, strict=True):
+            if output._version != version:
+                raise RuntimeError(
+                    f"fully_shard: forward wrote to the gathered parameter {parameter.name!r}, "
+                    "which is freed afterwards. Write to the sharded parameter outside of forward"
+                )
+
+    # Backward
+
+    def expect_end(self) -> None:
+        """Be told of the end of the running backward pass."""
+        if self.context is not None:
+            self.context.expect_end()
+
+    @property
+    def has_fixed(self) -> bool:
+        """Whether a parameter gets no gradient."""
+        return any(not parameter.sharded.requires_grad for parameter in self.parameters)
+
+    def backward_is_over(self) -> None:
+        """The backward of a forward needs no parameters any more."""
+        if self.reshard_after_backward:
+            self.reshard()
+        elif not self._lent:
+            self.hide()
+
+    def gradients_arrived(self, use: Use, grads: list[Tensor | None]) -> None:
+        """The gradients of one forward are complete: reduce them, or keep them."""
+        self.expect_end()
+        dtype = self.dtype or self.parameters[0].sharded.dtype
+        if not (use.freed_by_inputs and self.has_fixed):
+            self.backward_is_over()
+        if not self.reducer.enabled:
+            self.reducer.keep(grads)
+            return
+        self.reduce(grads, dtype)
+
+    def reduce(self, grads: list[Tensor | None], dtype: Any = None) -> None:
+        """Start to reduce gradients, after those before are through."""
+        context = self.context
+        if context is not None:
+            context.make_room()
+        reduction = self.reducer.start(self.parameters, grads, dtype)
+        if reduction is None:
+            return
+        if context is None:
+            reduction.finish()
+        else:
+            context.underway.append(reduction)

@@ -1,0 +1,135 @@
+"""What `fully_shard` is told about dtypes, host memory and how ranks talk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.distributed.collectives import (
+    all_gather_into_tensor,
+    reduce_scatter_tensor,
+)
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.work import Work
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = [
+    "AllGather",
+    "CPUOffloadPolicy",
+    "DefaultAllGather",
+    "DefaultReduceScatter",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "ReduceScatter",
+]
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The dtypes of a module's computation. The optimizer works on parameters as they were.
+
+    Attributes:
+        param_dtype: of gathered parameters, so of the computation; by default their own.
+        reduce_dtype: in which gradients are reduced; by default `param_dtype`.
+        output_dtype: what floating point outputs of forward are cast to; by default not at all.
+        cast_forward_inputs: whether floating point inputs of forward are cast to `param_dtype`.
+
+    >>> import plugrad
+    >>> MixedPrecisionPolicy(param_dtype=plugrad.bfloat16).cast_forward_inputs
+    True
+    """
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    output_dtype: Any = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Parameters stay on the device of the mesh."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Sharded parameters stay in host memory. On a mesh of CPUs they are there anyway.
+
+    Attributes:
+        pin_memory: asks for memory that devices copy from by themselves; it changes nothing here.
+    """
+
+    pin_memory: bool = True
+
+
+class AllGather(Protocol):
+    """How the parameters of a group are gathered: see `FSDPModule.set_custom_all_gather`."""
+
+    def allocate(self, size: Sequence[int], *, dtype: Any, device: Any) -> Tensor:
+        """Memory for what is sent or received."""
+        ...
+
+    def __call__(
+        self,
+        output_tensor: Tensor,
+        input_tensor: Tensor,
+        group: ProcessGroup,
+        async_op: bool = False,
+    ) -> Work | None:
+        """Gather; with `async_op` return work to wait for."""
+        ...
+
+
+class ReduceScatter(Protocol):
+    """How gradients are reduced: see `FSDPModule.set_custom_reduce_scatter`."""
+
+    def allocate(self, size: Sequence[int], *, dtype: Any, device: Any) -> Tensor:
+        """Memory for what is sent or received."""
+        ...
+
+    def __call__(
+        self,
+        output_tensor: Tensor,
+        input_tensor: Tensor,
+        group: ProcessGroup,
+        op: ReduceOp,
+        async_op: bool = False,
+    ) -> Work | None:
+        """Reduce and scatter; with `async_op` return work to wait for."""
+        ...
+
+
+class _FromBackend:
+    def allocate(self, size: Sequence[int], *, dtype: Any, device: Any) -> Tensor:
+        made: Tensor = plugrad.empty(tuple(size), dtype=dtype, device=device)
+        return made
+
+
+class DefaultAllGather(_FromBackend):
+    """`all_gather_into_tensor`."""
+
+    def __call__(
+        self,
+        output_tensor: Tensor,
+        input_tensor: Tensor,
+        group: ProcessGroup,
+        async_op: bool = False,
+    ) -> Work | None:
+        return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
+class DefaultReduceScatter(_FromBackend):
+    """`reduce_scatter_tensor`."""
+
+    def __call__(
+        self,
+        output_tensor: Tensor,
+        input_tensor: Tensor,
+        group: ProcessGroup,
+        op: ReduceOp,
+        async_op: bool = False,
+    ) -> Work | None:
+        return reduce_scatter_tensor(output_tensor, input_tensor, op, group, async_op)

@@ -1,0 +1,264 @@
+"""`fully_shard`: cuts the parameters of a module over ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import plugrad
+from plugrad import Tensor
+from plugrad.nn import Module
+
+from plugrad_distributed.distributed.starting import get_world_size, init_process_group, is_initialized
+from plugrad_distributed.fully_sharded.group import ParameterGroup
+from plugrad_distributed.fully_sharded.loading import watch_state
+from plugrad_distributed.fully_sharded.module import become_sharded
+from plugrad_distributed.fully_sharded.parameters import Place, ShardedParameter
+from plugrad_distributed.fully_sharded.policies import MixedPrecisionPolicy, OffloadPolicy
+from plugrad_distributed.fully_sharded.unit import Unit, unit_of
+from plugrad_distributed.mesh.device_mesh import DeviceMesh, init_device_mesh
+from plugrad_distributed.tensor.dtensor import array_of
+from plugrad_distributed.tensor.placement import Shard
+
+__all__ = ["fully_shard"]
+
+M = TypeVar("M")
+# Marks tensors that were parameters before, so that others who still have them hear of it.
+TAKEN = "_fully_shard_taken"
+
+
+def fully_shard(
+    module: M,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[Any], Shard | None] | None = None,
+    mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
+    offload_policy: OffloadPolicy = OffloadPolicy(),
+    ignored_params: Iterable[Tensor] | None = None,
+) -> M:
+    """Cut the parameters of a module over ranks, in place; returns the module.
+
+    Its parameters become DTensors of which each rank has a part, and so do gradients and what an
+    optimizer keeps that is made afterwards. Forward gathers the parameters and frees them after it,
+    and so does backward, which then reduces the gradients to their averages over the ranks.
+
+    A call makes one group of parameters that are gathered together: those of the module that are
+    not in a group yet. So it is called for layers first, and for the model last. All ranks must
+    have the same parameters, and call the same.
+
+    Args:
+        module: a module, or a list of modules whose parameters become one group.
+        mesh: of one dimension; or of two, with names: parameters are cut along the second one, and
+            ranks along the first have the same parts. By default one of all ranks.
+        reshard_after_forward: whether gathered parameters are freed after forward. By default they
+            are, except those of the root, which backward needs first. The size of the mesh counts
+            as True, and 1 as False; other numbers are not supported.
+        shard_placement_fn: gives the `Shard` of a parameter, or None for `Shard(0)`. Other
+            dimensions must be divisible by the number of ranks.
+        mp_policy: dtypes of computation and reduction.
+        offload_policy: accepted; parameters stay on the device of the mesh.
+        ignored_params: parameters that stay whole. Nothing reduces their gradients.
+
+    Raises:
+        TypeError, ValueError: an argument does not fit; a parameter is a scalar, is on the device
+            meta, or is shared with a module that was sharded before; parameters of the group have
+            several dtypes.
+        NotImplementedError: `reshard_after_forward` is another number, or a parameter is a DTensor.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.fsdp import fully_shard
+    >>> def program():
+    ...     model = plugrad.nn.Sequential(plugrad.nn.Linear(4, 8), plugrad.nn.Linear(8, 2))
+    ...     for layer in model:
+    ...         fully_shard(layer)
+    ...     fully_shard(model)
+    ...     optimizer = plugrad.optim.Adam(model.parameters())
+    ...     model(plugrad.ones(3, 4)).sum().backward()
+    ...     optimizer.step()
+    ...     return [p.to_local().numel() for p in model.parameters()]
+    >>> dist.run_ranks(program, 2)[0]
+    [16, 4, 8, 1]
+    """
+    modules = _modules(module)
+    ignored = {id(parameter) for parameter in ignored_params or ()}
+    places = _places(modules, ignored)
+    mesh = _mesh(mesh, places)
+    unit = Unit(modules, mp_policy, reshard_after_forward is None)
+    if places:
+        unit.group = _group(modules, places, mesh, mp_policy, shard_placement_fn)
+        unit.group.reshard_after_forward = _resharding(reshard_after_forward, mesh)
+        watch_state(unit.group)
+    for each in modules:
+        become_sharded(each)
+    return module
+
+
+def _modules(module: Any) -> list[Any]:
+    """The modules to shard together.
+
+    Raises:
+        TypeError: there is something else.
+        ValueError: one is a list of modules, which has no forward, or was sharded before.
+    """
+    given = [module] if isinstance(module, Module) else module
+    if not isinstance(given, Sequence) or not given:
+        raise TypeError(
+            f"fully_shard(): module must be a Module or a list of them, got {type(module).__name__}"
+        )
+    for each in given:
+        if not isinstance(each, Module):
+            raise TypeError(
+                f"fully_shard(): module must be a Module or a list of them, got a list with "
+                f"{type(each).__name__}"
+            )
+        if isinstance(each, plugrad.nn.ModuleList | plugrad.nn.ModuleDict):
+            raise ValueError(
+                f"fully_shard does not support containers that do not implement forward: {each}"
+            )
+        if unit_of(each) is not None:
+            raise ValueError(f"fully_shard was applied to this module before: {each}")
+    below = {id(sub) for each in given for sub in list(each.modules())[1:]}
+    # Those that are part of others are theirs.
+    return [each for each in given if id(each) not in below]
+
+
+def _managed(module: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """A module and those below it that are in no unit, with their names."""
+    seen.add(id(module))
+    yield prefix, module
+    for name, child in module.named_children():
+        if unit_of(child) is None and id(child) not in seen:
+            yield from _managed(child, f"{prefix}{name}.", seen)
+
+
+def _places(modules: Sequence[Any], ignored: set[int]) -> list[tuple[Tensor, list[Place]]]:
+    """The parameters of a group, each with all of its places."""
+    found: dict[int, tuple[Tensor, list[Place]]] = {}
+    seen: set[int] = set()
+    for root in modules:
+        for prefix, module in _managed(root, "", seen):
+            for name, parameter in module._parameters.items():
+                if parameter is None or id(parameter) in ignored:
+                    continue
+                full_name = f"{prefix}{name}"
+                _check(parameter, full_name)
+                entry = found.setdefault(id(parameter), (parameter, []))
+                entry[1].append(Place(module, name, full_name))
+    return list(found.values())
+
+
+def _check(parameter: Any, name: str) -> None:
+    """Whether a parameter can be cut."""
+    if parameter.ndim == 0:
+        raise ValueError(
+            "fully_shard doesn't support scalar parameters. "
+            f"Change {name} to a 1D tensor with numel equal to 1."
+        )
+    if getattr(parameter, TAKEN, False):
+        raise ValueError(
+            f"Parameter {name!r} is shared with a parameter already managed by another FSDP group. "
+            "For shared/tied parameters, use fully_shard([module_a, module_b]) to place them in "
+            "the same FSDP group."
+        )
+    if array_of(parameter) is not None:
+        raise NotImplementedError(
+            f"fully_shard: parameter {name!r} is a DTensor already, which is not supported"
+        )
+    if parameter.is_meta:
+        raise ValueError(
+            f"fully_shard: parameter {name!r} is on the device meta; give it memory with to_empty() "
+            "before"
+        )
+
+
+def _mesh(mesh: DeviceMesh | None, places: Sequence[tuple[Tensor, Any]]) -> DeviceMesh:
+    if mesh is None:
+        if not is_initialized():
+            init_process_group()
+        device_type = places[0][0].device.type if places else "cpu"
+        return init_device_mesh(device_type, (get_world_size(),))
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f"fully_shard(): mesh must be a DeviceMesh, got {type(mesh).__name__}")
+    if mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    if mesh.ndim == 2 and mesh.mesh_dim_names is None:
+        raise AssertionError("Please init the 2D mesh for HSDP with mesh_dim_names specified")
+    return mesh
+
+
+def _resharding(value: Any, mesh: DeviceMesh) -> bool:
+    """Whether parameters are freed after forward.
+
+    Raises:
+        ValueError: it is neither a bool nor a divisor of the number of ranks.
+        NotImplementedError: it is another divisor than 1 and that number.
+    """
+    if value is None or isinstance(value, bool):
+        return value is not False
+    count = mesh.size(mesh.ndim - 1)
+    if not isinstance(value, int):
+        raise ValueError(
+            "reshard_after_forward should be a bool or an int representing the group size to "
+            f"reshard to, not {value}"
+        )
+    if value < 1 or count % value:
+        raise ValueError(
+            "If passing reshard_after_forward as an int, it should be a factor of "
+            f"{count}, not {value}"
+        )
+    if value not in (1, count):
+        raise NotImplementedError(
+            f"fully_shard: reshard_after_forward={value} for {count} ranks is not supported; pass "
+            "True or False"
+        )
+    return value == count
+
+
+def _group(
+    modules: Sequence[Any],
+    places: Sequence[tuple[Tensor, list[Place]]],
+    mesh: DeviceMesh,
+    policy: MixedPrecisionPolicy,
+    placement: Callable[[Any], Shard | None] | None,
+) -> ParameterGroup:
+    dtypes = {parameter.dtype for parameter, _ in places}
+    if len(dtypes) > 1:
+        raise ValueError(
+            "FSDP expects uniform original parameter dtype but got "
+            f"{sorted(str(dtype) for dtype in dtypes)}"
+        )
+    dims = [_dim(parameter, found[0].full_name, mesh, placement) for parameter, found in places]
+    parameters = []
+    for (parameter, found), dim in zip(places, dims, strict=True):
+        parameters.append(ShardedParameter(found, parameter, mesh, dim))
+        setattr(parameter, TAKEN, True)
+    name = ", ".join(type(module).__name__ for module in modules)
+    return ParameterGroup(parameters, mesh, policy, name)
+
+
+def _dim(
+    parameter: Tensor, name: str, mesh: DeviceMesh, placement: Callable[[Any], Shard | None] | None
+) -> int:
+    """The dimension along which a parameter is cut."""
+    found = None if placement is None else placement(parameter)
+    if found is None:
+        return 0
+    if not isinstance(found, Shard):
+        raise TypeError(
+            f"fully_shard(): shard_placement_fn must give a Shard or None for {name!r}, got "
+            f"{type(found).__name__}"
+        )
+    dim = found.dim + parameter.ndim if found.dim < 0 else found.dim
+    if not 0 <= dim < parameter.ndim:
+        raise ValueError(
+            f"Shard dim {found.dim} is invalid for {parameter.ndim}D tensor: {name!r} of shape "
+            f"{list(parameter.shape)}"
+        )
+    count = mesh.size(mesh.ndim - 1)
+    if dim and parameter.shape[dim] % count:
+        raise NotImplementedError(
+            f"FSDP does not support uneven sharding on dim {dim}: {name!r} of shape "
+            f"{list(parameter.shape)} (world size: {count})"
+        )
+    return dim
