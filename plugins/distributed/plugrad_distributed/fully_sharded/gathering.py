@@ -1,11 +1,12 @@
 """Gathered parameters as the outputs of a node of the graph.
 
-    sharded parameters ── gathering ── a, b ── forward of the module
-                              │
+    anchor ── gathering ── a, b ── forward of the module
+                  │
           its backward runs when the gradients of a and b are complete
 
 The node comes before all others of the module, so that the engine runs it after them, and before
-those of earlier modules: their backward goes on while the gradients are reduced.
+those of earlier modules: their backward goes on while the gradients are reduced. Sharded parameters
+are no inputs of it, or hooks on them would hear of gradients that are not there yet.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ __all__ = ["gathered"]
 
 class _Gathering(plugrad.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, group: ParameterGroup, use: Any, *sharded: Tensor) -> Any:
+    def forward(ctx: Any, anchor: Tensor, group: ParameterGroup, use: Any) -> Any:
         ctx.set_materialize_grads(False)
         ctx.group, ctx.use = group, use
         outputs = tuple(whole.detach() for whole in group.wholes())
         fixed = [
             output
-            for output, parameter in zip(outputs, sharded, strict=True)
-            if not parameter.requires_grad
+            for output, parameter in zip(outputs, group.parameters, strict=True)
+            if not parameter.sharded.requires_grad
         ]
         ctx.mark_non_differentiable(*fixed)
         return outputs
@@ -39,7 +40,7 @@ class _Gathering(plugrad.autograd.Function):
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         with plugrad.no_grad():
             ctx.group.gradients_arrived(ctx.use, [g if g is None else g.detach() for g in grads])
-        return (None,) * (len(grads) + 2)
+        return None, None, None
 
 
 def gathered(group: ParameterGroup, use: Any) -> list[Tensor]:
@@ -48,5 +49,6 @@ def gathered(group: ParameterGroup, use: Any) -> list[Tensor]:
     Args:
         use: what the group is told when they arrive.
     """
-    sharded = [parameter.sharded for parameter in group.parameters]
-    return list(_Gathering.apply(group, use, *sharded))
+    trained = any(parameter.sharded.requires_grad for parameter in group.parameters)
+    anchor = plugrad.empty(0, requires_grad=trained)
+    return list(_Gathering.apply(anchor, group, use))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ParameterGroup", "Use"]
 
-Stamp = tuple[tuple[int, int], ...]
+Stamp = tuple[tuple[int, ...], ...]
 
 
 class Use:
@@ -58,6 +58,11 @@ class Use:
             )
         group.expect_end()
         return group.wholes()[index]
+
+
+def _version(tensor: Tensor) -> int:
+    """How often a tensor was written to; nobody counts that of inference tensors."""
+    return -1 if tensor.is_inference() else tensor._version
 
 
 class ParameterGroup:
@@ -199,7 +204,7 @@ class ParameterGroup:
         self.start()
         use = Use(self)
         outputs = gathered(self, use)
-        versions = [output._version for output in outputs]
+        versions = [_version(output) for output in outputs]
         before = [parameter.installed() for parameter in self.parameters]
         self._install(outputs)
         self._lent += 1
@@ -210,7 +215,7 @@ class ParameterGroup:
             self._lent -= 1
             self._install(before)
         for parameter, output, version in zip(self.parameters, outputs, versions, strict=True):
-            if output._version != version:
+            if _version(output) != version:
                 raise RuntimeError(
                     f"fully_shard: forward wrote to the gathered parameter {parameter.name!r}, "
                     "which is freed afterwards. Write to the sharded parameter outside of forward"

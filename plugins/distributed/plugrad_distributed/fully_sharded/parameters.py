@@ -83,9 +83,9 @@ class ShardedParameter:
         return array.local
 
     @property
-    def version(self) -> tuple[int, int]:
-        """Changes when somebody writes to it."""
-        return id(self.sharded), self.sharded._version
+    def version(self) -> tuple[int, ...]:
+        """Changes when somebody writes to it, or to this rank's part."""
+        return id(self.sharded), self.sharded._version, self.local._version
 
     def install(self, tensor: Tensor) -> None:
         """Let modules have a tensor in the parameter's place."""

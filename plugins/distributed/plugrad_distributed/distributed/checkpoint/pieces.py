@@ -9,6 +9,11 @@ from typing import Any
 
 from plugrad import Tensor
 
+from plugrad_distributed.distributed.starting import get_world_size
+from plugrad_distributed.tensor.array import ShardedArray
+from plugrad_distributed.tensor.dtensor import array_of
+from plugrad_distributed.tensor.placement import local_part
+
 __all__ = ["Piece", "Pieces", "pieces_of"]
 
 
@@ -43,9 +48,37 @@ class Pieces:
 
 @functools.singledispatch
 def pieces_of(tensor: Any) -> Pieces:
-    """What this rank holds of a tensor: all of a plain one, which is the same on all ranks.
+    """What this rank holds of a tensor: all of a plain one, which is the same on all ranks, and its
+    part of a DTensor.
 
     Classes of tensors that are spread over ranks register what they hold:
     ``pieces_of.register(MyTensor)``.
     """
+    array = array_of(tensor)
+    if array is not None:
+        return _of_part(array)
     return Pieces(tuple(tensor.shape), [Piece((0,) * tensor.ndim, tensor)])
+
+
+def _of_part(array: ShardedArray) -> Pieces:
+    """What this rank holds of a DTensor. Of ranks that hold the same, the first one writes."""
+    placements = array.placements
+    if any(one.is_partial() for one in placements):
+        raise ValueError(
+            f"a DTensor with placements {placements} is still to be reduced: redistribute it before "
+            "it is saved or loaded"
+        )
+    everywhere = all(one.is_replicate() for one in placements)
+    if everywhere and array.mesh.size() == get_world_size():
+        return Pieces(array.shape, [Piece((0,) * len(array.shape), array.local)])
+    here = array.mesh.get_coordinate()
+    if here is None:
+        return Pieces(array.shape, [], False)
+    first = all(
+        index == 0
+        for index, placement in zip(here, placements, strict=True)
+        if placement.is_replicate()
+    )
+    offset = local_part(array.shape, array.mesh, placements)[1]
+    pieces = [Piece(offset, array.local)] if array.local.numel() else []
+    return Pieces(array.shape, pieces, first)
