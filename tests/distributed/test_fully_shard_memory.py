@@ -26,7 +26,7 @@ class Recorder:
 
     def allocate(self, size: Any, *, dtype: Any, device: Any) -> Any:
         made = plugrad.empty(tuple(size), dtype=dtype, device=device)
-        self.memory.append((self.name, weakref.ref(made.array)))
+        self.memory.append((self.name, weakref.ref(owner(made.array))))
         return made
 
     def __call__(self, output: Any, sent: Any, group: Any, *op: Any, async_op: bool = False) -> Any:
@@ -54,15 +54,22 @@ def step(net: Any) -> Any:
     return loss
 
 
+def owner(array: Any) -> Any:
+    """The array whose memory it is."""
+    while array.base is not None:
+        array = array.base
+    return array
+
+
 class Watching(nn.Linear):
-    """Notes the arrays of its weight in each forward."""
+    """Notes the memory of its weight in each forward."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.seen: list[Any] = []
 
     def forward(self, x: Any) -> Any:
-        self.seen.append(weakref.ref(plugrad.plugins.tracing.arrays_of([self.weight])[0]))
+        self.seen.append(weakref.ref(owner(self.weight.array)))
         return super().forward(x)
 
 

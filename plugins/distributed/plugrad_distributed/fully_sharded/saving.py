@@ -86,12 +86,12 @@ def saving_notes(tensors: Sequence[Tensor], look_up: LookUp) -> Iterator[None]:
         return
     around = state.saved_tensor_hooks
     outer = around[-1] if around else None
-    numbers = {id(tensor): index for index, tensor in enumerate(tensors)}
+    # What shares their memory has their storage, which all of them have: they are detached.
+    numbers = {id(tensor._shared_storage): index for index, tensor in enumerate(tensors)}
     dtypes = {tensor.dtype for tensor in tensors}
 
     def pack(tensor: Tensor) -> Any:
-        base = tensor._base
-        index = numbers.get(id(tensor if base is None else base))
+        index = numbers.get(id(tensor._shared_storage))
         if index is not None and tensor.dtype in dtypes:
             return _Note(look_up, index, tensor)
         if outer is not None:
