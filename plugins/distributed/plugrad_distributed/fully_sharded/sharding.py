@@ -84,11 +84,14 @@ def fully_shard(
     ignored = {id(parameter) for parameter in ignored_params or ()}
     places = _places(modules, ignored)
     mesh = _mesh(mesh, places)
-    unit = Unit(modules, mp_policy, reshard_after_forward is None)
+    reshards = _resharding(reshard_after_forward, mesh)
+    group = None
     if places:
-        unit.group = _group(modules, places, mesh, mp_policy, shard_placement_fn)
-        unit.group.reshard_after_forward = _resharding(reshard_after_forward, mesh)
-        watch_state(unit.group)
+        group = _group(modules, places, mesh, mp_policy, shard_placement_fn)
+        group.reshard_after_forward = reshards
+        watch_state(group)
+    unit = Unit(modules, mp_policy, reshard_after_forward is None)
+    unit.group = group
     for each in modules:
         become_sharded(each)
     return module
