@@ -7,8 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from plugrad.plugins import hookimpl
+from plugrad.plugins import Backend, hookimpl
 from plugrad_distributed.operators import formulas, rules
+from plugrad_distributed.tensor.backend import ShardedBackend
 
 plugrad_api_version = (1, 0)
 
@@ -42,6 +43,12 @@ def plugrad_kernels() -> dict[str, str]:
 
 
 @hookimpl
+def plugrad_backends() -> list[type[Backend]]:
+    """What stands for arrays in DTensors."""
+    return [ShardedBackend]
+
+
+@hookimpl
 def plugrad_carriers() -> dict[str, str]:
     """Who carries bytes between processes."""
     return {
@@ -49,3 +56,11 @@ def plugrad_carriers() -> dict[str, str]:
         "fake": "plugrad_distributed.carriers.threads:ThreadsCarrier",
         "mpi": "plugrad_distributed.carriers.mpi:MPICarrier",
     }
+
+
+@hookimpl
+def plugrad_cli(app: Any) -> None:
+    """Adds `plugrad launch`."""
+    from plugrad_distributed.launching.command import SETTINGS, launch
+
+    app.command("launch", context_settings=SETTINGS)(launch)

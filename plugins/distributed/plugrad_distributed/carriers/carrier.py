@@ -44,6 +44,8 @@ class Request:
     """
 
     source: int = -1
+    # Whether it goes on only while it is asked: a thread does so for work that nobody waits for yet.
+    needs_asking: bool = False
 
     def test(self) -> bool:
         """Whether it is over. Never waits. Must be asked until it says so.
@@ -62,6 +64,7 @@ class Requests(Request):
     ) -> None:
         self._parts = [part for part in parts if part is not None]
         self._finish = finish
+        self.needs_asking = any(part.needs_asking for part in self._parts)
 
     def test(self) -> bool:
         self._parts = [part for part in self._parts if not part.test()]
@@ -87,14 +90,22 @@ class Carrier:
         self.rank = rank
         self.size = size
         self._calls = 0
+        # Its group sets both: how long `split` may wait, and what says where the group is, as a
+        # pair of the operation that it waits for, or nothing, and the last one that it started.
+        self.timeout = 1800.0
+        self.state: Callable[[], tuple[str, str]] = lambda: ("", "")
 
     @classmethod
-    def world(cls, rank: int, size: int, options: Any = None) -> Carrier:
+    def world(
+        cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0
+    ) -> Carrier:
         """The carrier of all processes. `rank` and `size` are -1 where the program leaves them to
-        the carrier, as programs under mpiexec do.
+        the carrier, as programs under mpiexec do. Processes find each other within `timeout`
+        seconds.
 
         Raises:
             ValueError: the carrier knows that rank or size are others.
+            DistTimeoutError: a process did not come.
         """
         raise NotImplementedError
 

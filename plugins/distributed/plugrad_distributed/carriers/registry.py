@@ -15,10 +15,12 @@ __all__ = ["ALIASES", "carrier_class", "carrier_names"]
 ALIASES = {"gloo": "mpi"}
 
 
-def _claims() -> dict[str, list[tuple[str, Any]]]:
-    """By name of the carrier, the plugins that bring one, and what they say that it is."""
+def _claims(*, load: bool = True) -> dict[str, list[tuple[str, Any]]]:
+    """By name of the carrier, the plugins that bring one, and what they say that it is. To load all
+    plugins, each process would import JAX and its like where these are installed."""
     manager = get_manager()
-    manager.load_all()
+    if load:
+        manager.load_all()
     found: dict[str, list[tuple[str, Any]]] = {}
     for implementation in manager.hook.plugrad_carriers.get_hookimpls():
         for name, source in implementation.function().items():
@@ -39,7 +41,9 @@ def carrier_class(name: str) -> type[Carrier]:
         PluginError: two do, or it cannot be imported.
     """
     name = ALIASES.get(name, name)
-    claims = _claims()
+    claims = _claims(load=False)
+    if name not in claims:
+        claims = _claims()
     if name not in claims:
         raise ValueError(
             f"init_process_group(): no backend {name!r} for collectives; there are "

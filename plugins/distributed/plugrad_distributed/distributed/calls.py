@@ -89,7 +89,7 @@ def described(name: str, tensor: Tensor, more: str = "") -> str:
 def finished(work: Work, async_op: bool) -> Work | None:
     """The work, or None once it is over."""
     if async_op:
-        return work
+        return work.in_background()
     work.wait()
     return None
 

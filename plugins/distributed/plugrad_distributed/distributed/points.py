@@ -48,6 +48,13 @@ def isend(
         dst: the rank, by its number among all; `group_dst` is its number in the group.
         tag: `recv` with the same tag receives it.
     """
+    work = _sent(tensor, dst, group, tag, group_dst)
+    return None if work is None else work.in_background()
+
+
+def _sent(
+    tensor: Tensor, dst: int | None, group: Any, tag: int, group_dst: int | None
+) -> Work | None:
     tensor = check_tensor(tensor, "isend", "tensor")
     ranks = member(group, "isend")
     if ranks is None:
@@ -74,6 +81,13 @@ def irecv(
 ) -> Work | None:
     """Start to receive into a tensor, from a rank or, without one, from whichever sends first; it
     must not be read before the work is over."""
+    work = _received(tensor, src, group, tag, group_src)
+    return None if work is None else work.in_background()
+
+
+def _received(
+    tensor: Tensor, src: int | None, group: Any, tag: int, group_src: int | None
+) -> Work | None:
     tensor = check_tensor(tensor, "irecv", "tensor")
     ranks = member(group, "irecv")
     if ranks is None:
@@ -104,7 +118,7 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """Send a tensor to a rank, and wait until it may be written to again."""
-    work = isend(tensor, dst, group, tag, group_dst)
+    work = _sent(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
 
@@ -121,7 +135,7 @@ def recv(
     Returns:
         The sender, by its number among all; -1 on ranks that are not in the group.
     """
-    work = irecv(tensor, src, group, tag, group_src)
+    work = _received(tensor, src, group, tag, group_src)
     if work is None:
         return -1
     work.wait()

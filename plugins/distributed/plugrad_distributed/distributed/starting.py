@@ -123,7 +123,7 @@ def init_process_group(
     rank, world_size = _placed(rank, world_size)
     wanted = _default_backend() if backend is None else backend
     carriers = {
-        device: carrier_class(name).world(rank, world_size, pg_options)
+        device: carrier_class(name).world(rank, world_size, pg_options, limit)
         for device, name in _by_device(wanted).items()
     }
     first = next(iter(carriers.values()))
@@ -147,7 +147,8 @@ def _placed(rank: int, world_size: int) -> tuple[int, int]:
 
 
 def _default_backend() -> str:
-    return "mpi" if any(name in os.environ for name in STARTED_BY_MPI) else "alone"
+    several = os.environ.get("WORLD_SIZE", "1") != "1"
+    return "mpi" if several or any(name in os.environ for name in STARTED_BY_MPI) else "alone"
 
 
 def _by_device(backend: str) -> dict[str, str]:

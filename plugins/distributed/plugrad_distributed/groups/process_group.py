@@ -52,6 +52,12 @@ class ProcessGroup:
         self._size = first.size
         self._calls = 0
         self._problem = ""
+        self._last = ""
+        # The operation that this rank waits for.
+        self.waiting = ""
+        for carrier in self._carriers.values():
+            carrier.timeout = timeout
+            carrier.state = self._state
         self.debug = os.environ.get("PLUGRAD_DISTRIBUTED_DEBUG", "0") not in ("", "0", "OFF")
 
     @property
@@ -89,7 +95,7 @@ class ProcessGroup:
         finish: Callable[[], None] | None = None,
         results: Sequence[Tensor] = (),
         *,
-        alike: bool = True,
+        alike: bool | str = True,
         timeout: float | None = None,
     ) -> Work:
         """Start an operation.
@@ -100,12 +106,18 @@ class ProcessGroup:
             finish: runs once the carrier is done, on the thread that waits.
             results: the tensors that it writes to.
             alike: whether all ranks of the group take part: then `PLUGRAD_DISTRIBUTED_DEBUG=1`
-                compares `what`.
+                compares `what`, or this text, if shapes may differ.
         """
-        self._calls += 1
-        if self.debug and alike and self._size > 1:
-            self._compare(what, carrier)
+        self._last = what
+        if alike:
+            # Messages are not counted: each rank has its own number of them.
+            self._calls += 1
+            if self.debug and self._size > 1:
+                self._compare(what if alike is True else alike, carrier)
         return Work(self, what, begin(), finish, results, timeout, keeps=begin)
+
+    def _state(self) -> tuple[str, str]:
+        return self.waiting, self._last
 
     def _compare(self, what: str, carrier: Carrier) -> None:
         """Ask the others what they call.
@@ -137,6 +149,13 @@ class ProcessGroup:
         error = late(what, self.name, limit, self.ranks[self._rank], missing)
         self._problem = str(error)
         return error
+
+    def failed(self, what: str, error: DistBackendError) -> DistBackendError:
+        """The error of an operation that the carrier could not end, as users see it; the group is
+        not used afterwards."""
+        told = f"{what} in group {self.name!r} failed on rank {self.ranks[self._rank]}: {error}"
+        self._problem = self._problem or told
+        return DistBackendError(told)
 
     def close(self) -> None:
         """Let its carriers go; nothing can be called afterwards."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from plugrad_distributed.carriers.carrier import Request
-from plugrad_distributed.errors import DistTimeoutError
+from plugrad_distributed.errors import DistBackendError, DistTimeoutError
 from plugrad_distributed.futures import Future
+from plugrad_distributed.groups.progress import go_on
 
 if TYPE_CHECKING:
     from plugrad import Tensor
@@ -54,32 +56,77 @@ class Work:
         self._over = False
         self.source = -1
         self._error: BaseException | None = None
+        # There is one if a thread asks as well.
+        self._lock: threading.Lock | None = None
+        self._awaited = False
         if request is None:
             self._end()
 
     def _end(self) -> None:
-        if self._request is not None and self._request.source >= 0:
-            self.source = self._request.source
-        self._request = self._keeps = None
         finish, self._finish = self._finish, None
         if finish is not None:
             finish()
+        self._keeps = None
         self._over = True
+
+    def _ask(self) -> bool:
+        """Ask the carrier once whether it is done."""
+        request = self._request
+        if request is None:
+            return True
+        if self._error is not None:
+            raise self._error
+        try:
+            if not request.test():
+                return False
+        except DistBackendError as error:
+            self._error = self._group.failed(self._what, error)
+            raise self._error from error.__cause__
+        except BaseException as error:
+            self._error = error
+            raise
+        if request.source >= 0:
+            self.source = request.source
+        self._request = None
+        return True
 
     def _advance(self) -> bool:
         """Ask once whether it is over."""
         if self._over:
             return True
+        if self._lock is None:
+            if not self._ask():
+                return False
+        else:
+            with self._lock:
+                if not self._ask():
+                    return False
         if self._error is not None:
             raise self._error
         try:
-            if self._request is not None and not self._request.test():
-                return False
             self._end()
         except BaseException as error:
             self._error = error
             raise
         return True
+
+    def in_background(self) -> Work:
+        """Let it go on while nobody waits for it, if the carrier needs to be asked; this work."""
+        if self._request is not None and self._request.needs_asking:
+            self._lock = threading.Lock()
+            go_on(self)
+        return self
+
+    def poke(self) -> bool:
+        """Ask the carrier once, without an end of the work: whether there is no more to ask."""
+        if self._awaited or self._lock is None or self._error is not None:
+            return True
+        with self._lock:
+            try:
+                return self._ask()
+            except BaseException:
+                # Who waits hears of it.
+                return True
 
     def is_completed(self) -> bool:
         """Whether it is over; does not wait."""
@@ -106,6 +153,16 @@ class Work:
         if self._advance():
             return True
         limit = self._timeout if timeout is None else seconds(timeout, "wait")
+        group = self._group
+        self._awaited = True
+        group.waiting = self._what
+        try:
+            self._poll(limit)
+        finally:
+            group.waiting = ""
+        return True
+
+    def _poll(self, limit: float) -> None:
         start = time.monotonic()
         pause = SHORTEST
         while not self._advance():
@@ -118,7 +175,6 @@ class Work:
             else:
                 time.sleep(pause)
                 pause = min(pause * 1.5, LONGEST)
-        return True
 
     def result(self) -> list[Any]:
         """The tensors that it wrote to, once it is over."""

@@ -90,8 +90,8 @@ class Index:
             found = json.loads(text)
             if found["format"] != FORMAT or found["version"] > VERSION:
                 raise CheckpointError(
-                    f"{path} is of format {found['format']!r}, version {found['version']}; expected "
-                    f"{FORMAT!r}, version {VERSION} at most"
+                    f"{path} is of format {found['format']!r}, version {found['version']}; "
+                    f"expected {FORMAT!r}, version {VERSION} at most"
                 )
             tensors = {
                 name: Stored(

@@ -132,10 +132,15 @@ class _Files:
                 raise CheckpointError(f"the index names a file elsewhere: {name!r}")
             path = self._folder / name
             try:
-                self._open[name] = safetensors.safe_open(path, framework="numpy").__enter__()
+                self._open[name] = _opened(path)
             except (OSError, safetensors.SafetensorError) as error:
                 raise CheckpointError(f"{path} cannot be read: {error}") from error
         return self._open[name]
+
+
+def _opened(path: Path) -> Any:
+    file: Any = safetensors.safe_open(path, framework="numpy")
+    return file.__enter__()
 
 
 def _fill(name: str, piece: Piece, stored: Stored, files: _Files) -> None:

@@ -60,8 +60,8 @@ def save(
 ) -> None:
     """Write a state dict, together with the other ranks of a group.
 
-    Tensors that are spread over ranks are written where they are, piece by piece. Plain tensors must
-    be the same on all ranks; the ranks share them out among themselves. Objects that have a
+    Tensors that are spread over ranks are written where they are, piece by piece. Plain tensors
+    must be the same on all ranks; the ranks share them out among themselves. Objects that have a
     `state_dict`, such as modules and optimizers, are saved by it.
 
     Args:

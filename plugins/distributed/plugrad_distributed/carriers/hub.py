@@ -1,0 +1,117 @@
+"""Hub: passes messages between the ranks' monitors. It runs in rank 0, on a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import selectors
+import socket
+import threading
+from typing import Any
+
+__all__ = ["LONGEST", "Hub"]
+
+# Characters of a text that ranks tell one another.
+LONGEST = 4000
+# Bytes of a message: longer ones are no rank's.
+MOST = 1 << 16
+
+
+class _Peer:
+    """A connection; which rank's it is, its first message says."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.rank = -1
+        self.begun = b""
+
+
+class Hub:
+    """Listens on a port of a host, for the ranks that know the token.
+
+    Attributes:
+        port: the port.
+    """
+
+    def __init__(self, host: str, size: int, token: str) -> None:
+        self._server = socket.create_server((host, 0), backlog=size)
+        self.port: int = self._server.getsockname()[1]
+        self._size = size
+        self._token = token
+        self._peers: dict[int, _Peer] = {}
+        self._ended: dict[int, dict[str, Any]] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._server, selectors.EVENT_READ)
+        threading.Thread(target=self._run, name="plugrad hub", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                if key.data is None:
+                    self._accept()
+                else:
+                    self._read(key.data)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = self._server.accept()
+            # A rank that is stopped must not stop the hub.
+            connection.settimeout(1.0)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._selector.register(connection, selectors.EVENT_READ, _Peer(connection))
+
+    def _read(self, peer: _Peer) -> None:
+        try:
+            data = peer.connection.recv(MOST)
+        except OSError:
+            data = b""
+        *lines, peer.begun = (peer.begun + data).split(b"\n")
+        try:
+            for line in lines:
+                self._take(peer, json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            data = b""
+        if not data or len(peer.begun) > MOST:
+            self._lose(peer)
+
+    def _take(self, peer: _Peer, message: dict[str, Any]) -> None:
+        if peer.rank < 0:
+            if not hmac.compare_digest(str(message["token"]), self._token):
+                raise ValueError
+            peer.rank = int(message["rank"])
+            self._peers[peer.rank] = peer
+            for known in self._ended.values():
+                self._send(peer.rank, known)
+            return
+        message["rank"] = peer.rank
+        if "answer" in message:
+            self._send(message["to"], message)
+        elif "question" in message:
+            self._tell_all(message, but=peer.rank)
+        elif peer.rank not in self._ended:
+            self._ended[peer.rank] = message
+            self._tell_all(message)
+
+    def _lose(self, peer: _Peer) -> None:
+        self._selector.unregister(peer.connection)
+        peer.connection.close()
+        if self._peers.pop(peer.rank, None) is None:
+            return
+        if peer.rank not in self._ended:
+            self._ended[peer.rank] = {"rank": peer.rank, "ended": "lost", "how": ""}
+            self._tell_all(self._ended[peer.rank])
+        self._tell_all({"rank": peer.rank, "gone": True})
+
+    def _tell_all(self, message: dict[str, Any], but: int = -1) -> None:
+        # Rank 0 last: once it hears that all are at their end, MPI's end stops this thread.
+        for rank in sorted(self._peers, reverse=True):
+            if rank != but:
+                self._send(rank, message)
+
+    def _send(self, rank: int, message: dict[str, Any]) -> None:
+        peer = self._peers.get(rank)
+        if peer is not None:
+            with contextlib.suppress(OSError):
+                peer.connection.sendall(json.dumps(message).encode() + b"\n")

@@ -1,0 +1,315 @@
+"""The carrier between processes: MPI, by mpi4py, in place on the arrays' own memory."""
+
+from __future__ import annotations
+
+
+import sys
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+try:
+    import mpi4py
+except ImportError as error:
+    raise ImportError(
+        "collectives by MPI need mpi4py and an MPI library: pip install 'plugrad-distributed[mpi]'"
+    ) from error
+
+from plugrad_distributed.carriers.carrier import ANY_SOURCE, Array, Carrier, Request
+from plugrad_distributed.carriers.ending import end_with
+from plugrad_distributed.carriers.monitor import Monitor
+from plugrad_distributed.carriers.mpi_types import as_moved, as_reduced, reduction
+from plugrad_distributed.carriers.placement import tell_environment
+from plugrad_distributed.errors import DistBackendError, DistTimeoutError
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = ["MPICarrier"]
+
+# Tags of messages by which the members of a new group meet lie above those of all others.
+MEETING_TAG = 1 << 27
+
+
+def _load() -> Any:
+    """mpi4py's module, which starts MPI when it is imported first.
+
+    Raises:
+        ImportError: there is no MPI library.
+        RuntimeError: MPI allows no calls by several threads.
+    """
+    if "mpi4py.MPI" not in sys.modules:
+        # Whether MPI can be ended in an orderly manner is known at exit only: see `ending`.
+        mpi4py.rc.finalize = False
+        mpi4py.rc.thread_level = "multiple"
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise ImportError(
+            f"mpi4py finds no MPI library ({error}): pip install 'plugrad-distributed[mpi]', or "
+            "load the cluster's MPI"
+        ) from error
+    if not MPI.Is_initialized():
+        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        raise RuntimeError(
+            "init_process_group(): MPI must allow calls by several threads "
+            "(MPI_THREAD_MULTIPLE): let plugrad start MPI, or set mpi4py.rc.thread_level"
+        )
+    return MPI
+
+
+class _Pending(Request):
+    """An operation that MPI carries out. mpi4py's request keeps the buffers alive."""
+
+    __slots__ = ("_carrier", "_request", "source")
+    needs_asking = True
+
+    def __init__(self, carrier: MPICarrier, request: Any) -> None:
+        self._carrier = carrier
+        self._request = request
+        self.source = -1
+
+    def test(self) -> bool:
+        try:
+            if self._request.Test():
+                return True
+        except self._carrier.mpi.Exception as error:
+            raise DistBackendError(f"MPI: {error}") from error
+        if self._carrier.monitor.alarmed:
+            self._carrier.check_others()
+        return False
+
+
+class _Received(_Pending):
+    """A message that comes from any rank, or was sent to this one."""
+
+    __slots__ = ("_status",)
+
+    def __init__(self, carrier: MPICarrier, request: Any) -> None:
+        super().__init__(carrier, request)
+        self._status = carrier.mpi.Status()
+
+    def test(self) -> bool:
+        try:
+            if self._request.Test(self._status):
+                self.source = self._status.source
+                return True
+        except self._carrier.mpi.Exception as error:
+            raise DistBackendError(f"MPI: {error}") from error
+        if self._carrier.monitor.alarmed:
+            self._carrier.check_others()
+        return False
+
+
+class _Reduced(_Pending):
+    """A reduction that was carried out in another dtype."""
+
+    __slots__ = ("_result", "_to")
+
+    def __init__(self, carrier: MPICarrier, request: Any, result: Array, to: Array) -> None:
+        super().__init__(carrier, request)
+        self._result = result
+        self._to = to
+
+    def test(self) -> bool:
+        if not super().test():
+            return False
+        self._to.reshape(-1)[:] = self._result.reshape(-1).astype(self._to.dtype)
+        return True
+
+
+class MPICarrier(Carrier):
+    """Ranks that are processes which `mpiexec`, `srun` or `plugrad launch` started.
+
+    Attributes:
+        mpi: the module `mpi4py.MPI`.
+        monitor: tells what becomes of other ranks.
+    """
+
+    name: ClassVar[str] = "mpi"
+
+    def __init__(
+        self, mpi: Any, comm: Any, monitor: Monitor, ranks: Sequence[int], name: str
+    ) -> None:
+        super().__init__(comm.Get_rank(), comm.Get_size())
+        self.mpi = mpi
+        self.comm = comm
+        self.monitor = monitor
+        self._ranks = tuple(ranks)
+        self._name = name
+        self._in_place = mpi.IN_PLACE
+        self._any = mpi.ANY_SOURCE
+        monitor.watch(name, self)
+
+    @classmethod
+    def world(
+        cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0
+    ) -> MPICarrier:
+        mpi = _load()
+        whole = mpi.COMM_WORLD
+        _check_placed(rank, size, whole.Get_rank(), whole.Get_size())
+        comm, request = whole.Idup()
+        _poll(request.Test, timeout, f"init_process_group() on rank {whole.Get_rank()}")
+        tell_environment(comm)
+        ended = end_with.monitor
+        monitor = Monitor.start(comm, timeout) if ended is None else ended
+        end_with.begin(mpi, monitor, timeout)
+        return cls(mpi, comm, monitor, range(comm.Get_size()), "world")
+
+    def split(self, ranks: Sequence[int], name: str) -> MPICarrier:
+        tag = hash_of(name)
+        self._meet(ranks, MEETING_TAG + tag)
+        whole = self.comm.Get_group()
+        some = whole.Incl(list(ranks))
+        comm = self.comm.Create_group(some, tag)
+        some.Free()
+        whole.Free()
+        of_world = [self._ranks[rank] for rank in ranks]
+        return MPICarrier(self.mpi, comm, self.monitor, of_world, name)
+
+    def _meet(self, ranks: Sequence[int], tag: int) -> None:
+        """Wait until all members of a group are there, so that what makes it can wait for nobody.
+
+        Raises:
+            DistTimeoutError: a member did not come.
+        """
+        note = bytearray(1)
+        what = f"new_group({list(ranks)})"
+        members = set(ranks) - {self.rank}
+        requests = [self.comm.Irecv([note, 0], rank, tag) for rank in members]
+        requests += [self.comm.Isend([note, 0], rank, tag) for rank in members]
+
+        def all_there() -> bool:
+            self.check_others()
+            return bool(self.mpi.Request.Testall(requests))
+
+        _poll(all_there, self.timeout, f"{what} on rank {self._ranks[self.rank]}")
+
+    def close(self) -> None:
+        # Freeing a communicator waits for all of its ranks, which may be gone: it is left to MPI.
+        self.monitor.forget(self._name, self)
+
+    def check_others(self) -> None:
+        """Raise if a rank of the group is gone, for long enough that it does not answer any more.
+
+        Raises:
+            DistBackendError: it is.
+        """
+        problem = self.monitor.problem_of(self._ranks)
+        if problem:
+            self.monitor.spoiled = True
+            raise DistBackendError(problem)
+
+    def missing(self, what: str) -> str:
+        self.monitor.spoiled = True
+        return self.monitor.ask(self._name, self._ranks, what)
+
+    # Messages
+
+    def send(self, array: Array, dst: int, tag: int) -> Request | None:
+        return _Pending(self, self.comm.Isend(as_moved(array), dst, tag))
+
+    def recv(self, out: Array, src: int, tag: int) -> Request | None:
+        src = self._any if src == ANY_SOURCE else src
+        return _Received(self, self.comm.Irecv(as_moved(out), src, tag))
+
+    # Collectives
+
+    def barrier(self) -> Request | None:
+        return _Pending(self, self.comm.Ibarrier())
+
+    def broadcast(self, array: Array, root: int) -> Request | None:
+        return _Pending(self, self.comm.Ibcast(as_moved(array), root))
+
+    def all_gather(self, out: Array, array: Array) -> Request | None:
+        return _Pending(self, self.comm.Iallgather(as_moved(array), as_moved(out)))
+
+    def gather(self, out: Array | None, array: Array, root: int) -> Request | None:
+        into = None if out is None or self.rank != root else as_moved(out)
+        return _Pending(self, self.comm.Igather(as_moved(array), into, root))
+
+    def scatter(self, out: Array, array: Array | None, root: int) -> Request | None:
+        source = None if array is None or self.rank != root else as_moved(array)
+        return _Pending(self, self.comm.Iscatter(source, as_moved(out), root))
+
+    def all_to_all(
+        self,
+        out: Array,
+        array: Array,
+        out_counts: Sequence[int] | None,
+        in_counts: Sequence[int] | None,
+    ) -> Request | None:
+        source, into = as_moved(array), as_moved(out)
+        if out_counts is None or in_counts is None:
+            return _Pending(self, self.comm.Ialltoall(source, into))
+        request = self.comm.Ialltoallv(
+            [source, list(in_counts)], [into, list(out_counts)]
+        )
+        return _Pending(self, request)
+
+    def all_reduce(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
+        source = as_reduced(array)
+        known = reduction(self.mpi, op, source.dtype)
+        if source is array:
+            given = self._in_place if out is array else array
+            return _Pending(self, self.comm.Iallreduce(given, out, known))
+        return _Reduced(self, self.comm.Iallreduce(self._in_place, source, known), source, out)
+
+    def reduce(self, out: Array, array: Array, root: int, op: ReduceOp) -> Request | None:
+        source = as_reduced(array)
+        known = reduction(self.mpi, op, source.dtype)
+        if self.rank != root:
+            return _Pending(self, self.comm.Ireduce(source, None, known, root))
+        if source is array:
+            given = self._in_place if out is array else array
+            return _Pending(self, self.comm.Ireduce(given, out, known, root))
+        return _Reduced(self, self.comm.Ireduce(self._in_place, source, known, root), source, out)
+
+    def reduce_scatter(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
+        source = as_reduced(array)
+        known = reduction(self.mpi, op, source.dtype)
+        if source is array:
+            return _Pending(self, self.comm.Ireduce_scatter_block(array, out, known))
+        result = np.empty(out.shape, source.dtype)
+        return _Reduced(
+            self, self.comm.Ireduce_scatter_block(source, result, known), result, out
+        )
+
+
+def hash_of(name: str) -> int:
+    """A tag that all ranks derive from a group's name."""
+    return zlib.crc32(name.encode()) % MEETING_TAG
+
+
+def _check_placed(rank: int, size: int, own: int, count: int) -> None:
+    """Rank and size that the program gave must be those of MPI.
+
+    Raises:
+        ValueError: they are not.
+    """
+    if size not in (-1, count) and count == 1:
+        raise ValueError(
+            f"init_process_group(): world_size is {size}, but MPI did not start this process as "
+            f"one of several: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} "
+            "python program.py`"
+        )
+    if size not in (-1, count) or rank not in (-1, own):
+        raise ValueError(
+            f"init_process_group(): rank and world_size must be those of MPI, {own} and {count}, "
+            f"or be left out, got {rank} and {size}"
+        )
+
+
+def _poll(over: Callable[[], bool], limit: float, what: str) -> None:
+    """Ask until it is over.
+
+    Raises:
+        DistTimeoutError: that takes too long.
+    """
+    start = time.monotonic()
+    while not over():
+        if time.monotonic() - start > limit:
+            raise DistTimeoutError(f"{what} did not end within {limit:g} s: a rank did not come")
+        time.sleep(0.0001)

@@ -1,0 +1,53 @@
+"""What MPI calls NumPy's dtypes and the reductions, and what it has no name for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrad_distributed.carriers.carrier import Array
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = ["as_moved", "as_reduced", "reduction"]
+
+_OPERATIONS = {
+    ReduceOp.SUM: "SUM",
+    ReduceOp.PRODUCT: "PROD",
+    ReduceOp.MIN: "MIN",
+    ReduceOp.MAX: "MAX",
+    ReduceOp.BAND: "BAND",
+    ReduceOp.BOR: "BOR",
+    ReduceOp.BXOR: "BXOR",
+}
+# Of bools, as NumPy's functions of these names have it.
+_OF_BOOLS = {
+    ReduceOp.SUM: "LOR",
+    ReduceOp.PRODUCT: "LAND",
+    ReduceOp.MIN: "LAND",
+    ReduceOp.MAX: "LOR",
+    ReduceOp.BAND: "LAND",
+    ReduceOp.BOR: "LOR",
+    ReduceOp.BXOR: "LXOR",
+}
+_INTEGERS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
+_KNOWN = frozenset(map(np.dtype, "? b B h H i I l L q Q f d F D".split()))
+
+
+def as_moved(array: Array) -> Array:
+    """The same memory as an array that MPI can move: what it has no type for as integers."""
+    if array.dtype in _KNOWN:
+        return array
+    integers = _INTEGERS.get(array.dtype.itemsize)
+    return array.view(np.uint8 if integers is None else integers)
+
+
+def as_reduced(array: Array) -> Array:
+    """The array itself, or where MPI does not know its dtype, float16 and the like, a copy of
+    float32, in which sums of these are also more precise."""
+    return array if array.dtype in _KNOWN else array.astype(np.float32)
+
+
+def reduction(mpi: Any, op: ReduceOp, dtype: np.dtype[Any]) -> Any:
+    """What MPI calls a reduction of a dtype."""
+    return getattr(mpi, (_OF_BOOLS if dtype.kind == "b" else _OPERATIONS)[op])

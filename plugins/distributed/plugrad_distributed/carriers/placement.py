@@ -1,0 +1,57 @@
+"""Where a process stands among those of its machine, and the environment that says so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["local_place", "place", "tell_environment"]
+
+# What the programs that start processes call rank, size, and both among those of the machine.
+_RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
+_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+_LOCAL_RANKS = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+_LOCAL_SIZES = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
+
+
+def _number(environment: Mapping[str, str], names: tuple[str, ...]) -> int | None:
+    for name in names:
+        if environment.get(name, "").isdecimal():
+            return int(environment[name])
+    return None
+
+
+def place(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """Rank and size, as the program that started this process says."""
+    return _number(environment, _RANKS), _number(environment, _SIZES)
+
+
+def local_place(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """Rank and size among the processes of this machine."""
+    return _number(environment, _LOCAL_RANKS), _number(environment, _LOCAL_SIZES)
+
+
+def tell_environment(comm: Any) -> None:
+    """Set `RANK`, `WORLD_SIZE`, `LOCAL_RANK` and `LOCAL_WORLD_SIZE` where they are absent: programs
+    read them, whoever started them."""
+    rank, size = local_place(os.environ)
+    everyone = comm.allgather((rank, size))
+    if any(None in one for one in everyone):
+        machine = comm.Split_type(_shared(), comm.Get_rank())
+        rank, size = machine.Get_rank(), machine.Get_size()
+        machine.Free()
+    told = {
+        "RANK": comm.Get_rank(),
+        "WORLD_SIZE": comm.Get_size(),
+        "LOCAL_RANK": rank,
+        "LOCAL_WORLD_SIZE": size,
+    }
+    for name, value in told.items():
+        os.environ.setdefault(name, str(value))
+
+
+def _shared() -> Any:
+    from mpi4py import MPI
+
+    return MPI.COMM_TYPE_SHARED

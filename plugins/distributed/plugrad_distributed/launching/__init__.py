@@ -1,0 +1,1 @@
+"""`plugrad launch`: starts a program as several processes, by the MPI that is installed."""

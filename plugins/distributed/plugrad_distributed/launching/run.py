@@ -1,0 +1,166 @@
+"""Starts ranks, waits for them, and ends those that are left when one has failed."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import os
+import secrets
+import selectors
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from plugrad_distributed.launching.supervisor import ADDRESS, PATIENCE
+
+__all__ = ["Ranks"]
+
+MOST = 1 << 16
+
+
+class _Peer:
+    """A supervisor's connection."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.rank = -1
+        self.begun = b""
+
+
+class Ranks:
+    """The ranks of one program, from start to end.
+
+    Args:
+        count: how many.
+        grace: seconds that the others have to end once one has failed.
+        say: shows a line to the user.
+        local: whether all are on this machine.
+    """
+
+    def __init__(
+        self, count: int, grace: float, say: Callable[[str], None], *, local: bool = True
+    ) -> None:
+        self._count = count
+        self._grace = grace
+        self._say = say
+        self._token = secrets.token_hex(16)
+        self._server = socket.create_server(("127.0.0.1" if local else "", 0), backlog=count)
+        self._host = "127.0.0.1" if local else socket.gethostname()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._server, selectors.EVENT_READ)
+        self._peers: dict[int, _Peer] = {}
+        self._codes: dict[int, int] = {}
+        self._code: int | None = None
+        # When the next, harder signal is sent, and which.
+        self._next: tuple[float, signal.Signals] | None = None
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Start the command, which starts the supervisors; the exit code of the first rank that
+        failed, or 0."""
+        address = f"{self._host} {self._server.getsockname()[1]} {self._token}"
+        # In a session of its own: Ctrl-C reaches the ranks through the supervisors only.
+        starter = subprocess.Popen(
+            command, env={**environment, ADDRESS: address}, start_new_session=True
+        )
+        signal.signal(signal.SIGTERM, self._on_signal)
+        try:
+            while starter.poll() is None and len(self._codes) < self._count:
+                try:
+                    self._step(0.2)
+                except KeyboardInterrupt:
+                    self._interrupt(signal.SIGINT)
+        finally:
+            self._finish(starter)
+        return self._result(starter.returncode)
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        self._interrupt(signal.Signals(number))
+
+    def _interrupt(self, which: signal.Signals) -> None:
+        """Pass a signal on; when it comes a second time, end by force."""
+        if self._code is None:
+            self._code = 128 + which
+            self._say(f"{which.name}: the ranks have {self._grace:g} s to end")
+            self._next = (time.monotonic() + self._grace, signal.SIGTERM)
+            self._tell_all(signal=int(which))
+        else:
+            self._tell_all(signal=int(signal.SIGKILL))
+
+    def _step(self, limit: float) -> None:
+        for key, _ in self._selector.select(limit):
+            if key.data is None:
+                connection, _ = self._server.accept()
+                connection.settimeout(1.0)
+                self._selector.register(connection, selectors.EVENT_READ, _Peer(connection))
+            else:
+                self._read(key.data)
+        if self._next is not None and time.monotonic() > self._next[0]:
+            which = self._next[1]
+            left = sorted(set(range(self._count)) - self._codes.keys())
+            self._say(f"rank {', '.join(map(str, left))} goes on: {which.name}")
+            self._tell_all(signal=int(which))
+            self._next = (time.monotonic() + PATIENCE, signal.SIGKILL)
+
+    def _read(self, peer: _Peer) -> None:
+        try:
+            data = peer.connection.recv(MOST)
+        except OSError:
+            data = b""
+        *lines, peer.begun = (peer.begun + data).split(b"\n")
+        try:
+            for line in lines:
+                self._take(peer, json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            data = b""
+        if not data or len(peer.begun) > MOST:
+            self._selector.unregister(peer.connection)
+            peer.connection.close()
+            if self._peers.pop(peer.rank, None) is not None and peer.rank not in self._codes:
+                self._ended(peer.rank, -signal.SIGKILL)
+
+    def _take(self, peer: _Peer, message: dict[str, Any]) -> None:
+        if peer.rank >= 0:
+            self._ended(peer.rank, int(message["code"]))
+        elif hmac.compare_digest(str(message["token"]), self._token):
+            peer.rank = int(message["rank"])
+            self._peers[peer.rank] = peer
+        else:
+            raise ValueError
+
+    def _ended(self, rank: int, code: int) -> None:
+        self._codes[rank] = code
+        if code == 0 or self._code is not None:
+            return
+        self._code = code if code > 0 else 128 - code
+        how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
+        rest = self._count - len(self._codes)
+        others = f"; the others have {self._grace:g} s to end" if rest else ""
+        self._say(f"rank {rank} ended with {how}{others}")
+        self._next = (time.monotonic() + self._grace, signal.SIGTERM)
+
+    def _tell_all(self, **message: Any) -> None:
+        for peer in list(self._peers.values()):
+            with contextlib.suppress(OSError):
+                peer.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def _finish(self, starter: subprocess.Popen[bytes]) -> None:
+        self._tell_all(over=True)
+        try:
+            starter.wait(5.0)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(starter.pid, signal.SIGKILL)
+            starter.wait()
+        self._server.close()
+
+    def _result(self, starters: int) -> int:
+        if self._code is not None:
+            return self._code
+        if len(self._codes) == self._count:
+            return 0
+        # The ranks were not all there: the starter has said why.
+        return starters if starters > 0 else 128 - starters if starters < 0 else 1

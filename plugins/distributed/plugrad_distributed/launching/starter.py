@@ -1,0 +1,127 @@
+"""Which program starts processes here, and its command line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Starter", "count_of_slurm", "find_starter"]
+
+
+@dataclass(frozen=True)
+class Starter:
+    """A program that starts processes.
+
+    Attributes:
+        path: where it is.
+        kind: ``"hydra"`` (MPICH, Intel MPI), ``"openmpi"``, ``"srun"`` or ``"unknown"``.
+    """
+
+    path: str
+    kind: str
+
+    def command(
+        self,
+        count: int,
+        program: Sequence[str],
+        hostfile: Path | None = None,
+        hosts: Sequence[str] = (),
+        variables: Sequence[str] = (),
+    ) -> list[str]:
+        """The command line that runs a program `count` times.
+
+        Args:
+            hostfile: names machines, in the form that the starter documents.
+            hosts: names of machines.
+            variables: what must be passed on of the environment; some starters pass on all.
+
+        Raises:
+            ValueError: the starter cannot be told the machines.
+
+        >>> Starter("mpiexec", "hydra").command(2, ["python", "train.py"], hosts=["a", "b"])
+        ['mpiexec', '-n', '2', '-hosts', 'a,b', 'python', 'train.py']
+        """
+        found = [self.path, "-n", str(count)]
+        if self.kind == "openmpi":
+            found.append("--oversubscribe")
+            for name in variables:
+                found += ["-x", name]
+        if hostfile is not None:
+            found += [self._option("hostfile"), str(hostfile)]
+        if hosts:
+            found += [self._option("hosts"), ",".join(hosts)]
+        return [*found, *program]
+
+    def _option(self, what: str) -> str:
+        option = _OPTIONS.get(self.kind, {}).get(what)
+        if option is None:
+            raise ValueError(
+                f"--{what}: {self.path} ({self.kind}) has no such option: name the machines as its "
+                "documentation says"
+            )
+        return option
+
+
+_OPTIONS = {
+    "hydra": {"hostfile": "-f", "hosts": "-hosts"},
+    "openmpi": {"hostfile": "--hostfile", "hosts": "--host"},
+    "srun": {"hosts": "--nodelist"},
+}
+
+
+def find_starter(wanted: str = "") -> Starter:
+    """mpiexec beside this Python, else that on the path, else SLURM's srun in a job of SLURM.
+
+    Args:
+        wanted: its name or path, if it should be another one.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    if wanted:
+        path = shutil.which(wanted)
+        if path is None:
+            raise FileNotFoundError(f"--mpiexec: there is no program {wanted!r}")
+        return Starter(path, _kind_of(path))
+    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
+    path = beside or shutil.which("mpiexec")
+    if path is not None:
+        return Starter(path, _kind_of(path))
+    srun = shutil.which("srun") if "SLURM_JOB_ID" in os.environ else None
+    if srun is not None:
+        return Starter(srun, "srun")
+    raise FileNotFoundError(
+        "there is no mpiexec: pip install 'plugrad-distributed[mpi]', or load the cluster's MPI"
+    )
+
+
+def _kind_of(path: str) -> str:
+    """Which MPI the program belongs to, as it says itself."""
+    if Path(path).name == "srun":
+        return "srun"
+    try:
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
+        ).stdout.lower()
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    if "hydra" in said or "intel(r) mpi" in said:
+        return "hydra"
+    if any(name in said for name in ("open mpi", "openrte", "open-mpi", "prte")):
+        return "openmpi"
+    return "unknown"
+
+
+def count_of_slurm(environment: Mapping[str, str]) -> int | None:
+    """How many processes a job of SLURM is for; None outside of one.
+
+    >>> count_of_slurm({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16"})
+    16
+    """
+    count = environment.get("SLURM_NTASKS", "")
+    return int(count) if "SLURM_JOB_ID" in environment and count.isdecimal() else None

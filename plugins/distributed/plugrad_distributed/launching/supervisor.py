@@ -1,0 +1,154 @@
+"""Runs one rank's program as a child. `plugrad launch` has mpiexec start this once for each rank.
+
+mpiexec ends all processes as soon as one of its own ends badly. So each rank is a child of one of
+these, which tells the launcher how the child ended and stays until the launcher says that all are
+over: the other ranks get to say what they miss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import IO, Any
+
+from plugrad_distributed.carriers.placement import local_place, place
+
+__all__ = ["ADDRESS", "LAUNCHED", "PATIENCE", "PREFIX", "main"]
+
+# The launcher's "host port token", and whether lines of output begin with the rank.
+ADDRESS = "PLUGRAD_LAUNCHER"
+PREFIX = "PLUGRAD_LAUNCH_PREFIX"
+# Tells programs who started them.
+LAUNCHED = "PLUGRAD_LAUNCHED"
+# Seconds from the wish that a program end to its end by force.
+PATIENCE = 3.0
+_PR_SET_PDEATHSIG = 1
+
+
+class _Launcher:
+    """The connection to `plugrad launch`; without one, nothing is said."""
+
+    def __init__(self, address: str, rank: int) -> None:
+        self._link: socket.socket | None = None
+        self.over = threading.Event()
+        host, _, more = address.partition(" ")
+        port, _, token = more.partition(" ")
+        if port.isdecimal():
+            with contextlib.suppress(OSError):
+                self._link = socket.create_connection((host, int(port)), 10.0)
+                self._link.settimeout(None)
+                self.say(token=token, rank=rank, host=socket.gethostname())
+        if self._link is None:
+            self.over.set()
+
+    def say(self, **message: Any) -> None:
+        if self._link is not None:
+            with contextlib.suppress(OSError):
+                self._link.sendall(json.dumps(message).encode() + b"\n")
+
+    def obey(self, child: subprocess.Popen[bytes]) -> None:
+        """Pass signals on to the child, until the launcher says that all are over, or is gone."""
+        if self._link is None:
+            return
+        with contextlib.suppress(OSError, ValueError), self._link.makefile("rb") as lines:
+            for line in lines:
+                message = json.loads(line)
+                if message.get("over"):
+                    self.over.set()
+                    return
+                if child.poll() is None:
+                    child.send_signal(message["signal"])
+        self.over.set()
+        if child.poll() is None:
+            _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.terminate()
+    try:
+        child.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+
+
+def placed(environment: Mapping[str, str]) -> dict[str, str]:
+    """What programs read of their place, by the names of torchrun."""
+    rank, size = place(environment)
+    local_rank, local_size = local_place(environment)
+    found = {
+        "RANK": rank,
+        "WORLD_SIZE": size,
+        "LOCAL_RANK": local_rank,
+        "LOCAL_WORLD_SIZE": local_size,
+    }
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def _die_with_parent() -> None:
+    """In the child: if the supervisor is killed, so is the program (Linux)."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _forward(source: IO[bytes], to: IO[bytes], prefix: bytes) -> None:
+    for line in source:
+        to.write(prefix + line if line.endswith(b"\n") else prefix + line + b"\n")
+        to.flush()
+
+
+def main() -> int:
+    """Run the program that the arguments name."""
+    environment = dict(os.environ)
+    place_of_rank = placed(environment)
+    address = environment.pop(ADDRESS, "")
+    prefix = environment.pop(PREFIX, "")
+    environment.update(place_of_rank)
+    environment[LAUNCHED] = "1"
+    rank = int(place_of_rank.get("RANK", "0"))
+    launcher = _Launcher(address, rank)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = subprocess.PIPE if prefix else None
+    # MPI's own connection to mpiexec is an open file that the program must get.
+    child = subprocess.Popen(
+        sys.argv[1:],
+        env=environment,
+        close_fds=False,
+        stdout=pipe,
+        stderr=pipe,
+        preexec_fn=_prepare,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: child.poll() is None and child.terminate())
+    threads = []
+    if child.stdout is not None and child.stderr is not None:
+        mark = f"[{rank}] ".encode()
+        pairs = ((child.stdout, sys.stdout.buffer), (child.stderr, sys.stderr.buffer))
+        threads = [threading.Thread(target=_forward, args=(*pair, mark)) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    threading.Thread(target=launcher.obey, args=(child,), daemon=True).start()
+    code = child.wait()
+    for thread in threads:
+        thread.join()
+    launcher.say(code=code)
+    alone = launcher.over.is_set()
+    launcher.over.wait()
+    # The launcher knows the code; mpiexec would comment on it.
+    return 0 if not alone else code if code >= 0 else 128 - code
+
+
+def _prepare() -> None:
+    _die_with_parent()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
