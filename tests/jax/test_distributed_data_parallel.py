@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("plugrad_distributed", reason="plugrad-distributed is not installed")
 
-import plugrad  # noqa: E402 - once the package is there
-from plugrad import distributed as dist  # noqa: E402
-from plugrad import nn  # noqa: E402
-from tests.distributed.training import agree, filled, loss_of, part, values  # noqa: E402
+import plugrad
+from plugrad import distributed as dist
+from plugrad import nn
+from tests.distributed.training import agree, filled, loss_of, part, values
 
 
 def trained(place: str, divided: bool, options: dict[str, Any]) -> list[Any]:
