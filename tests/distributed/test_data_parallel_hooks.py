@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -237,8 +238,8 @@ def test_futures_keep_errors_and_values() -> None:
     future: Future[int] = Future()
     after = future.then(lambda done: 1 // done.value())
     assert not after.done()
-    with pytest.raises(RuntimeError, match="nobody computes the value"):
-        future.wait()
+    with pytest.raises(RuntimeError, match="the value is not there yet"):
+        future.value()
     future.set_result(0)
     assert after.done()
     with pytest.raises(ZeroDivisionError):
@@ -246,3 +247,12 @@ def test_futures_keep_errors_and_values() -> None:
     with pytest.raises(RuntimeError, match="only be marked completed once"):
         future.set_result(1)
     assert plugrad.futures.wait_all([Future.found_by(lambda: 1)]) == [1]
+
+
+def test_another_thread_may_set_a_future() -> None:
+    future: Future[int] = Future()
+    chained = future.then(lambda done: done.value() + 1).then(lambda done: done.value() * 10)
+    setter = threading.Thread(target=future.set_result, args=(1,))
+    setter.start()
+    assert chained.wait() == 20
+    setter.join()

@@ -32,6 +32,17 @@ def test_modules_are_imported_by_the_names_of_pytorch() -> None:
     assert issubclass(plugrad.distributed.optim.ZeroRedundancyOptimizer, Joinable)
 
 
+def test_programs_that_import_torch_find_the_same() -> None:
+    lookup = pytest.importorskip("plugrad_as_torch.lookup")
+    ddp = nn.parallel.DistributedDataParallel
+    assert lookup.find("torch.nn.parallel", "DistributedDataParallel") is ddp
+    assert lookup.find("torch.nn.parallel.distributed", "DistributedDataParallel") is ddp
+    assert lookup.find("torch.distributed", "GradBucket") is dist.GradBucket
+    assert lookup.find("torch.distributed.nn.functional", "all_gather") is F.all_gather
+    hooks = "torch.distributed.algorithms.ddp_comm_hooks.default_hooks"
+    assert lookup.find(hooks, "fp16_compress_hook") is default.fp16_compress_hook
+
+
 def test_hooks_are_the_first_thing_that_a_program_may_import() -> None:
     code = "import plugrad.distributed.algorithms.ddp_comm_hooks.default_hooks as default"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

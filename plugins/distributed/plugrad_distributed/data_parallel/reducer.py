@@ -250,12 +250,14 @@ class Reducer:
         if self.comm_hook is not None:
             state, hook = self.comm_hook
             found = hook(state, bucket)
-            if not isinstance(found, Future):
+            # Any library's future will do.
+            if isinstance(found, Tensor) or not callable(getattr(found, "wait", None)):
                 raise TypeError(
                     "communication hook: must return a Future of a tensor "
                     f"(plugrad.futures.Future), got {type(found).__name__}"
                 )
-            return found
+            future: Future[Any] = found
+            return future
         flat = bucket.buffer()
         # Before the sum, which then cannot overflow.
         flat.div_(self.divisor)

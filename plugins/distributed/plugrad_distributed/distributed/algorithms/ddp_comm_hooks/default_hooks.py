@@ -39,6 +39,7 @@ def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Fu
     """The average over the ranks: what happens without a hook, too.
 
     >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
     >>> def program():
     ...     bucket = dist.GradBucket(0, plugrad.ones(2) * dist.get_rank(), [], True)
     ...     return allreduce_hook(None, bucket).wait()
