@@ -201,6 +201,20 @@ def test_a_join_that_is_off_or_over_does_nothing() -> None:
     assert dist.run_ranks(program, 1) == [1.0]
 
 
+def test_after_a_join_averages_are_over_all_ranks() -> None:
+    def program() -> Any:
+        net = DistributedDataParallel(nn.Linear(1, 1, bias=False))
+        x = plugrad.tensor([[dist.get_rank() + 1.0]])
+        with net.join(divide_by_initial_world_size=False):
+            for _ in range((1, 2)[dist.get_rank()]):
+                net(x).sum().backward()
+        net.zero_grad()
+        net(x).sum().backward()
+        return net.module.weight.grad.item()
+
+    assert dist.run_ranks(program, 2) == [1.5, 1.5]
+
+
 def test_joins_need_joinables_of_one_group() -> None:
     def program() -> None:
         with pytest.raises(ValueError, match="requires at least one joinable"):

@@ -114,9 +114,12 @@ def test_gradients_that_were_views_survive_new_buckets() -> None:
         agree(found, expected)
 
 
-def test_a_parameter_that_one_rank_uses_gets_its_share() -> None:
+@pytest.mark.parametrize("as_view", [False, True])
+def test_a_parameter_that_one_rank_uses_gets_its_share(as_view: bool) -> None:
     def program() -> Any:
-        net = DistributedDataParallel(Branches(), find_unused_parameters=True)
+        net = DistributedDataParallel(
+            Branches(), find_unused_parameters=True, gradient_as_bucket_view=as_view
+        )
         names = "ab" if dist.get_rank() == 0 else "a"
         found = []
         for _ in range(2):
@@ -168,7 +171,8 @@ def test_a_static_graph_may_have_unused_parameters_and_repeated_checkpoints() ->
     expected = one.used.weight.grad.numpy() / 2
 
     def program() -> Any:
-        net = DistributedDataParallel(filled(Twice()), static_graph=True)
+        net = DistributedDataParallel(filled(Twice()))
+        net._set_static_graph()
         found = []
         for _ in range(3):
             net.zero_grad()

@@ -60,6 +60,9 @@ class DistributedDataParallel(Module, Joinable):
         device_mesh: a mesh of one dimension, instead of `process_group`.
         bucket_cap_mb_list: the sizes of the first buckets; `bucket_cap_mb` is that of all further.
         forward_sync_buffers: as `broadcast_buffers`, which also governs the beginning.
+        delay_all_reduce_named_params, param_to_hook_all_reduce, mixed_precision: not supported;
+            must be None.
+        skip_all_reduce_unused_params, batched_grad_copy: nothing depends on them.
 
     Raises:
         RuntimeError: no parameter requires grad, one has no data yet (lazy modules), or parameters
@@ -228,11 +231,12 @@ class DistributedDataParallel(Module, Joinable):
             return self._after(reducer, self.module(*inputs, **kwargs))
 
     def _before(self, reducer: Reducer) -> None:
+        reducer.divisor = self.process_group.size()
         work = Join.notify_join_context(self)
         if work is not None:
             active = int(work.result()[0].item())
-            size = self.process_group.size()
-            reducer.divisor = size if self._divide_by_initial_world_size else active
+            if not self._divide_by_initial_world_size:
+                reducer.divisor = active
         if plugrad.is_grad_enabled():
             reducer.rebuild()
         joining = self._join_config.enable
@@ -373,6 +377,12 @@ class DistributedDataParallel(Module, Joinable):
             self._make_reducer()
         else:
             self.reducer.comm_hook = state, hook
+
+    def _set_static_graph(self) -> None:
+        """`static_graph=True`, for who has the module already; before the first iteration."""
+        self.static_graph = True
+        if self.reducer is not None:
+            self._make_reducer()
 
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(

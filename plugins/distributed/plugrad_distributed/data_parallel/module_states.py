@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -100,8 +101,6 @@ def _broadcast_together(tensors: Sequence[Tensor], group: ProcessGroup, root: in
 
 def find_tensors(value: Any) -> list[Tensor]:
     """The tensors in lists, tuples, dicts and data classes."""
-    import dataclasses
-
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):
