@@ -1,4 +1,4 @@
-"""The demo on several processes: `plugrad demo --processes 2` starts itself once for each, and their
+"""The demo on several processes: `plugrad demo --processes 2` starts itself once for each, and the
 gradients are averaged."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from plugrad import Tensor
 from plugrad_nn import nn
 from plugrad_nn.processes import distributed_package
-from plugrad_nn.utils.data import DataLoader, Dataset, DistributedSampler
+from plugrad_nn.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 # Set in the processes that `start` starts.
 MARK = "PLUGRAD_DEMO_RANK"
@@ -50,7 +50,7 @@ class Ranks:
         return wrapped
 
     def loader(
-        self, dataset: Dataset[Any], batch_size: int, seed: int
+        self, dataset: TensorDataset, batch_size: int, seed: int
     ) -> tuple[DataLoader[Any], DistributedSampler]:
         """This process's share of each batch."""
         sampler = DistributedSampler(dataset, self.count, self.rank, shuffle=True, seed=seed)
