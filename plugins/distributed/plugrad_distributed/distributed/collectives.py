@@ -334,7 +334,7 @@ def _gather_uneven(outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, 
         lambda: carrier.all_to_all(buffer, sent, counts, [array.size] * ranks.size()),
         _scattered(parts, outs, carrier),
         outs,
-        alike=False,
+        alike=f"all_gather({tensor.dtype}, of several sizes)",
     )
 
 
@@ -526,7 +526,7 @@ def all_to_all_single(
         ),
         written,
         [out],
-        alike=even,
+        alike=even or f"all_to_all_single({tensor.dtype}, of several sizes)",
     )
     return finished(work, async_op)
 

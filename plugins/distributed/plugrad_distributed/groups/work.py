@@ -154,11 +154,10 @@ class Work:
         limit = self._timeout if timeout is None else seconds(timeout, "wait")
         group = self._group
         self._awaited = True
+        # Others that ask are told of an operation that failed, too.
         group.waiting = self._what
-        try:
-            self._poll(limit)
-        finally:
-            group.waiting = ""
+        self._poll(limit)
+        group.waiting = ""
         return True
 
     def _poll(self, limit: float) -> None:
