@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+from jax.sharding import NamedSharding
 
 import plugrad
 from plugrad.plugins.tracing import listener, resolved, tensor_of
-from plugrad_jax.devices import all_devices, device
+from plugrad_jax.devices import all_devices, device, device_of
+from plugrad_jax.sharding.mixing import begin
+from plugrad_jax.sharding.placing import is_wide, place, sharding_by_xla
 
 
 def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
@@ -17,12 +20,12 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
     Writing to the tensor leaves the array as it is.
 
     Args:
-        array: an array on one device.
+        array: on one device, or spread over several.
         requires_grad: whether operations on the tensor are recorded.
 
     Raises:
         TypeError: it is no array of JAX, or of a dtype that plugrad does not have.
-        ValueError: it is spread over several devices.
+        ValueError: it is on no device of this process.
 
     >>> import jax.numpy, plugrad_jax
     >>> plugrad_jax.from_jax(jax.numpy.ones(2)).tolist()
@@ -35,16 +38,15 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
         raise TypeError(f"from_jax(): plugrad has no dtype {array.dtype.name}")
     if isinstance(array, jax.core.Tracer):
         # Tracers do not tell; a captured step knows.
-        place = getattr(listener(), "place", None) or device(all_devices()[0])
+        where = getattr(listener(), "place", None) or device(all_devices()[0])
     else:
-        devices = array.devices()
-        if len(devices) != 1:
-            raise ValueError(
-                f"from_jax(): the array is spread over {len(devices)} devices, and a tensor is on "
-                "one"
-            )
-        place = device(next(iter(devices)))
-    made: Any = tensor_of(array, dtype, place)
+        if is_wide(array):
+            begin()
+            sharding = array.sharding
+            if isinstance(sharding, NamedSharding):
+                array = place(array, sharding_by_xla(sharding.mesh, sharding.spec))
+        where = device_of(array)
+    made: Any = tensor_of(array, dtype, where)
     return made.requires_grad_() if requires_grad else made
 
 

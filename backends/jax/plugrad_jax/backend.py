@@ -24,6 +24,8 @@ from plugrad_jax.precision import (
     missing_dtype,
     wide_kernels,
 )
+from plugrad_jax.sharding import mixing
+from plugrad_jax.sharding.placing import host_of, is_local, place
 
 Array = Any
 HostArray = np.ndarray[Any, Any]
@@ -130,14 +132,23 @@ class JaxBackend(Backend):
         return _put(own, all_devices()[index])
 
     def to_host(self, array: Array) -> HostArray:
-        """A copy in host memory; waits for the device, and raises what kernels found there."""
-        host: HostArray = np.array(array)
+        """A copy in host memory; waits for the device, and raises what kernels found there.
+        RuntimeError for elements that only other processes have."""
+        host: HostArray = np.array(host_of(array))
         raise_found()
         return host
 
     def has_values(self, array: Array) -> bool:
-        """Tracers have none."""
-        return not isinstance(array, jax.core.Tracer)
+        """Tracers have none, and what is spread over several processes has not all here."""
+        return not isinstance(array, jax.core.Tracer) and is_local(array)
+
+    def is_local(self, array: Array) -> bool:
+        """Not if some elements are on other processes' devices alone."""
+        return isinstance(array, jax.core.Tracer) or is_local(array)
+
+    def run_again(self, kernel: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
+        """On arrays that are all on the same devices, if those were not."""
+        return mixing.run_again(kernel, arrays, error)
 
     def copy_from_host(self, array: HostArray, index: int, non_blocking: bool = False) -> Array:
         """`from_host`, which copies; JAX never waits for it."""
@@ -154,7 +165,10 @@ class JaxBackend(Backend):
                 f"a tensor is moved to jax:{index} in a function that JAX traces, whose program "
                 "runs on one device: move it outside"
             )
-        return _put(array, all_devices()[index])
+        device = all_devices()[index]
+        if mixing.SPREAD.used and not is_tracing():
+            return place(array, jax.sharding.SingleDeviceSharding(device))
+        return _put(array, device)
 
     def from_dlpack(self, source: Any, index: int) -> Array:
         """An array with the memory of an object that has ``__dlpack__``; BufferError where JAX

@@ -16,11 +16,12 @@ from plugrad_jax.precision import is_wide
 
 @functools.cache
 def all_devices() -> tuple[Any, ...]:
-    """Those of JAX's default platform, as `jax.devices()` lists them, then those of the others.
+    """Those of JAX's default platform, as `jax.devices()` lists them, then those of the others;
+    of several processes, this one's.
 
     Asking for them starts the platforms, which takes a while where there is a GPU.
     """
-    found = list(jax.devices())
+    found = list(jax.local_devices())
     for platform in jax.extend.backend.backends():
         found += [device for device in jax.local_devices(backend=platform) if device not in found]
     return tuple(found)
@@ -90,6 +91,20 @@ def device(platform: Any, index: int = 0) -> plugrad.device:
             f"device{'s' if len(listed) != 1 else ''} of platform {platform!r}"
         )
     return _named(index_of(listed[index]))
+
+
+def device_of(place: Any) -> plugrad.device:
+    """plugrad's device of what has JAX's devices, an array or a sharding: the first of those that
+    this process has.
+
+    Raises:
+        ValueError: it is on devices of other processes only.
+    """
+    sharding = getattr(place, "sharding", place)
+    found = sharding.addressable_devices
+    if not found:
+        raise ValueError(f"none of the devices of {sharding} belongs to this process")
+    return _named(min(index_of(each) for each in found))
 
 
 def _named(index: int) -> plugrad.device:

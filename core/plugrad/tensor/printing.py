@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from plugrad.dispatch.backends.active import is_active
+from plugrad.dispatch.backends.active import find_backend, is_active
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
 from plugrad.graph.dual_tensors import tangent_of
@@ -257,6 +257,12 @@ def _level_repr(tensor: TensorBase) -> str:
     return f"{kind}, value=\n    {inside}\n)"
 
 
+def _can_be_read(tensor: TensorBase) -> bool:
+    """Not if the backend's plugin was unloaded, or other processes have some of the elements."""
+    kind = tensor.device.type
+    return is_active(kind) and find_backend(kind).backend.is_local(tensor._backend_array)
+
+
 def tensor_repr(tensor: TensorBase) -> str:
     """The text of a tensor: elements, then what is not the default of shape, dtype, device, graph,
     then the tangent of a dual tensor.
@@ -277,8 +283,8 @@ def tensor_repr(tensor: TensorBase) -> str:
     shows_dtype = dtype is not default
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    if tensor.device.type == "meta" or not is_active(tensor.device.type):
-        # There is no data, or nobody who could read it: the backend's plugin was unloaded.
+    if tensor.device.type == "meta" or not _can_be_read(tensor):
+        # There is no data, or nobody here who could read it.
         shows_size = True
         text = "..."
     elif 0 in shape:

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from plugrad.plugins import hookimpl
+from plugrad.plugins import Backend, hookimpl
 from plugrad_distributed.operators import formulas, rules
+from plugrad_distributed.tensor.backend import ShardedBackend
 
 plugrad_api_version = (1, 0)
 
@@ -25,7 +26,10 @@ def plugrad_ops() -> Iterator[Any]:
 
 @hookimpl
 def plugrad_namespaces() -> dict[str, str]:
-    return {"distributed": "plugrad_distributed.distributed"}
+    return {
+        "distributed": "plugrad_distributed.distributed",
+        "futures": "plugrad_distributed.futures",
+    }
 
 
 @hookimpl
@@ -36,6 +40,12 @@ def plugrad_kernels() -> dict[str, str]:
         "jax": "plugrad_distributed.operators.kernels:JAX",
         "cuda": "plugrad_distributed.operators.kernels:CUDA",
     }
+
+
+@hookimpl
+def plugrad_backends() -> list[type[Backend]]:
+    """What stands for arrays in DTensors."""
+    return [ShardedBackend]
 
 
 @hookimpl

@@ -146,7 +146,8 @@ def test_an_attribute_named_batch_is_the_users() -> None:
     assert [b.tolist() for b in plugrad.utils.data.DataLoader(Graphs(), 2)] == [[0, 1]]
 
 
-def test_without_a_number_of_processes_there_is_no_share() -> None:
+def test_without_a_number_of_processes_there_is_no_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plugrad_nn.utils.data.distributed.distributed_package", lambda: None)
     for given_ in ({}, {"num_replicas": 2}, {"rank": 0}):
         with pytest.raises(RuntimeError, match="Requires distributed package to be available"):
             plugrad.utils.data.DistributedSampler(range(3), **given_)

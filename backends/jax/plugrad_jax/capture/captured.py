@@ -139,17 +139,19 @@ class Captured:
         roots = find_roots(self._function, arguments, self._state, DeviceNumber)
         programs = self._programs.setdefault(key, [])
         stale: list[Program] = []
+        why = ""
         for program in programs:
             if program.roots.signature == roots.signature:
                 program.moved(roots)
                 if program.same_situation(call) and (arrays := program.inputs(call)) is not None:
                     try:
                         return program.run(call, arrays)
-                    except Stale:
+                    except Stale as error:
+                        why = str(error)
                         stale.append(program)
         for program in stale:
             programs.remove(program)
-        reason = self._reason(call, key, roots, bool(stale))
+        reason = self._reason(call, key, roots, why)
         traced = Tracing(self._function, call, roots, self._name).run()
         program = Program(traced, call, self._donate)
         self._count(reason)
@@ -166,12 +168,12 @@ class Captured:
                     f"{tensor.device}; a captured step computes on JAX's devices only"
                 )
 
-    def _reason(self, call: Call, key: Any, roots: Roots, stale: bool) -> str:
+    def _reason(self, call: Call, key: Any, roots: Roots, stale: str) -> str:
         others = self._programs[key]
         if not self.traces:
             return ""
         if stale:
-            return "tensors of the state have other shapes or dtypes"
+            return stale
         if not others:
             return "the arguments have other types, shapes or values"
         for (name, found), (_, known) in zip(

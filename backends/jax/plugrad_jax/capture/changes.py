@@ -168,6 +168,8 @@ class Traced:
         changes: what else happens.
         roots: what could be reached.
         watched: tensors whose situation tracing depended on.
+        mesh: a mesh of devices that the step names, or None.
+        place: the device that the step computes on, if it is known.
     """
 
     def __init__(self, jaxpr: Any, sources: list[Any], changes: Changes, roots: Roots) -> None:
@@ -176,6 +178,8 @@ class Traced:
         self.changes = changes
         self.roots = roots
         self.watched: list[Any] = []
+        self.mesh: Any = None
+        self.place: Any = None
 
 
 class Place:

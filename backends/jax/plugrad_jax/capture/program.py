@@ -5,6 +5,7 @@ What a run costs beside the program is paid in every step, so it is a few passes
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -28,7 +29,11 @@ from plugrad.plugins.tracing import (
 )
 from plugrad_jax.capture.changes import TENSOR, Call, Place, Traced, with_sharers
 from plugrad_jax.capture.numbers import DeviceNumber
+from plugrad_jax.capture.placement import Placement
+from plugrad_jax.devices import all_devices
 from plugrad_jax.generator import JaxGenerator
+from plugrad_jax.sharding.mixing import SPREAD
+from plugrad_jax.sharding.placing import part_here
 
 Array = Any
 
@@ -41,7 +46,11 @@ _SITUATIONS: Final = {
 
 
 class Stale(Exception):  # no error: it says that the step is to be traced again
-    """The arrays have other shapes or dtypes than those that were traced."""
+    """The arrays are not like those that were traced; the text says in what."""
+
+
+OTHER_SHAPES: Final = "tensors of the state have other shapes or dtypes"
+SPREAD_NOW: Final = "tensors are spread over devices now"
 
 
 class Held:
@@ -136,13 +145,14 @@ class Program:
             ),
             closed.consts,
         )
+        self._runs = Placement(len(program.jaxpr.outvars), traced.mesh, traced.place)
         self.jaxpr = program
         expected = [(v.aval.shape, v.aval.dtype) for v in program.jaxpr.invars]
         run: Callable[..., list[Array]] = jax.extend.core.jaxpr_as_fun(program)
 
         def step(*arrays: Array) -> list[Array]:
             if [(array.shape, array.dtype) for array in arrays] != expected:
-                raise Stale
+                raise Stale(OTHER_SHAPES)
             return run(*arrays)
 
         donated = list(range(self.donated))
@@ -150,7 +160,8 @@ class Program:
             grown = [number for number, _ in self.changes.counts]
             first = len(order) - len(self.numbers)
             donated += [first + at for at, number in enumerate(self.numbers) if number in grown]
-        self.compiled = jax.jit(step, donate_argnums=tuple(donated))
+        self._jit = functools.partial(jax.jit, step, donate_argnums=tuple(donated))
+        self.compiled = self._jit()
 
     # Running
 
@@ -215,9 +226,9 @@ class Program:
         """Run the program, and give the tensors their new arrays.
 
         Raises:
-            Stale: arrays have other shapes or dtypes.
+            Stale: arrays have other shapes or dtypes, or are spread over devices and were not.
         """
-        results = self.compiled(*arrays)
+        results = self._spread(call, arrays) if SPREAD.used else self.compiled(*arrays)
         changes = self.changes
         written, graded, dropped = self._written, self._graded, changes.dropped_grads
         if self._changes_arguments:
@@ -230,6 +241,18 @@ class Program:
         if dropped:
             drop_gradients(dropped)
         return self._others(call, results)
+
+    def _spread(self, call: Call, arrays: list[Array]) -> list[Array]:
+        """Run the program where some array of this process is spread over devices."""
+        runs = self._runs
+        if not runs.look_at(arrays):
+            return self.compiled(*arrays)
+        if not runs.anywhere:
+            raise Stale(SPREAD_NOW)
+        first = [self._now(tensor, call) for tensor in (*self._written, *self._graded)]
+        if runs.settle(first):
+            self.compiled = self._jit(out_shardings=runs.results)
+        return self.compiled(*runs.joined(arrays))
 
     def _now(self, tensor: Any, call: Call) -> Any:
         number = self._arguments.get(id(tensor))
@@ -246,10 +269,13 @@ class Program:
                 del holder[key]
             else:
                 holder[key] = value.make(results, call.tensors)
+        spread = self._runs.mesh is not None
         for number, result in changes.counts:
-            number.advance(results[result])
+            # It may be read on other devices next.
+            number.advance(None if spread else results[result])
         for generator, result in changes.generators:
-            generator.key = results[result]
+            key = results[result]
+            generator.key = part_here(key, all_devices()[generator.index]) if spread else key
         return changes.returned.make(results, call.tensors)
 
     # Finding the same things in other places

@@ -24,6 +24,8 @@ class Recorder(Listener):
         generators: generators that the step was given, with the keys they had.
         results: weak references to the tensors that operators returned, and the operators' names.
         place: the device that the step computes on, as far as is known.
+        mesh: a mesh of devices that the step names.
+        shardings: where inputs are that are spread over devices, by the tracer's id.
     """
 
     def __init__(self, name_of: Callable[[Any], str], place: plugrad.device | None) -> None:
@@ -32,6 +34,8 @@ class Recorder(Listener):
         self._name_of = name_of
         self.place = place
         self._placed = ""
+        self.mesh: Any = None
+        self.shardings: dict[int, Any] = {}
         self.before: dict[int, Before] = {}
         self.generators: dict[int, tuple[JaxGenerator, Any]] = {}
         self.results: list[tuple[weakref.ref[Any], str]] = []

@@ -45,7 +45,9 @@ from plugrad_jax.capture.changes import (
 from plugrad_jax.capture.errors import CaptureError, needs_a_value, no_value
 from plugrad_jax.capture.numbers import Count
 from plugrad_jax.capture.recorder import Recorder
-from plugrad_jax.devices import device
+from plugrad_jax.devices import device_of
+from plugrad_jax.sharding.mixing import SPREAD
+from plugrad_jax.sharding.placing import is_wide
 
 Array = Any
 
@@ -127,6 +129,7 @@ class Tracing:
             consts,
         )
         made = Traced(program, [sources[number] for number in chosen], self.changes, self.roots)
+        made.mesh, made.place = self.recorder.mesh, self.recorder.place
         made.watched = [before.tensor for before in self.recorder.before.values()]
         return made
 
@@ -140,6 +143,8 @@ class Tracing:
     ) -> list[Array]:
         for tensor, array in zip(self.tensors, arrays, strict=True):
             self._inputs[id(tensor)] = array
+            if SPREAD.used and is_wide(tensor.array):
+                self.recorder.shardings[id(array)] = tensor.array.sharding
             self.recorder.before[id(tensor)].stand_in(array)
         for generator, key in zip(self.generators, keys, strict=True):
             generator.key = key
@@ -387,7 +392,7 @@ def _place_of(call: Call) -> Any:
         return tensor.device
     for array in call.arrays:
         if not isinstance(array, jax.core.Tracer):
-            return device(next(iter(array.devices())))
+            return device_of(array)
     return None
 
 

@@ -19,6 +19,7 @@ from plugrad_jax.deferred import raise_later
 from plugrad_jax.generator import typed_key
 from plugrad_jax.kernels.placement import placed, placed_program
 from plugrad_jax.kernels.programs import Array, Kernel, compiled
+from plugrad_jax.sharding.mixing import run_again
 
 DTypeLike = Any
 Shape = tuple[int, ...]
@@ -96,7 +97,12 @@ def drawing(*static: int) -> Callable[[Kernel], Kernel]:
             return draw(typed_key(key), *args)
 
         def kernel(generator: Any, *args: Any) -> Any:
-            return drawn(generator.next_key(), *args)
+            key = generator.next_key()
+            try:
+                return drawn(key, *args)
+            except ValueError as error:
+                # The key is on a single device, and used up: nobody else draws from it.
+                return run_again(drawn, (key, *args), error)
 
         return kernel
 

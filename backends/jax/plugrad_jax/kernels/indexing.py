@@ -22,6 +22,7 @@ from plugrad_jax.kernels.creation import in_dtype
 from plugrad_jax.kernels.index_range import Outside, outside, raise_outside
 from plugrad_jax.kernels.placement import require_values
 from plugrad_jax.kernels.programs import Array, compiled
+from plugrad_jax.sharding.placing import beside, host_of
 
 Shape = tuple[int, ...]
 Indices = list[Array | None]
@@ -195,7 +196,7 @@ def _without_masks(array: Array, indices: Indices, operator: str) -> tuple[Array
             spelled.append(index)
             continue
         require_values(index, operator, "plugrad.where(mask, a, b) has the shape of the mask")
-        mask = np.asarray(index)
+        mask = host_of(index)
         if mask.ndim == 0:
             array = jnp.expand_dims(array, len(spelled))
             spelled.append(np.zeros(int(mask), np.int64))
@@ -320,12 +321,12 @@ def masked_fill(array: Array, mask: Array, value: Any) -> Array:
 def masked_select(array: Array, mask: Array) -> Array:
     """On the host, where elements are picked without a program for each number of them."""
     require_values(mask, "masked_select", "plugrad.where(mask, input, 0) has the mask's shape")
-    where = np.asarray(mask)
+    where = host_of(mask)
     if isinstance(array, jax.core.Tracer):
         shape = np.broadcast_shapes(array.shape, where.shape)
         return _read(jnp.broadcast_to(array, shape), np.broadcast_to(where, shape).nonzero())
-    values, where = np.broadcast_arrays(np.asarray(array), where)
-    return jax.device_put(values[where], array.sharding)
+    values, where = np.broadcast_arrays(host_of(array), where)
+    return beside(values[where], array)
 
 
 def masked_scatter(array: Array, mask: Array, source: Array) -> Array:
@@ -364,9 +365,9 @@ def _take(array: Array, index: Array) -> tuple[Array, Outside]:
 def nonzero(array: Array) -> Array:
     """On the host: see `masked_select`."""
     require_values(array, "nonzero", "plugrad.where(condition, a, b) has a shape of its own")
-    host = np.asarray(array)
+    host = host_of(array)
     found = np.argwhere(host) if host.ndim else np.zeros((int(bool(host)), 0), np.int64)
-    return jax.device_put(found, array.sharding)
+    return beside(found, array)
 
 
 KERNELS: Final[dict[str, Callable[..., Any]]] = {

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from plugrad.plugins.kernel_errors import OUTSIDE_TABLE, no_one_hot_class
@@ -17,6 +16,7 @@ from plugrad_jax.kernels.creation import drawing
 from plugrad_jax.kernels.index_range import Outside, outside, raise_outside
 from plugrad_jax.kernels.placement import require_values
 from plugrad_jax.kernels.programs import Array, compiled
+from plugrad_jax.sharding.placing import host_of
 
 Mask = tuple[bool, bool, bool]
 Shape = tuple[int, ...]
@@ -235,7 +235,7 @@ def dropout_backward(grad: Array, kept: Array, scale: Any) -> Array:
 def one_hot(indices: Array, classes: int) -> Array:
     if classes == -1:
         require_values(indices, "one_hot", "give it num_classes")
-        classes = int(np.asarray(indices).max()) + 1
+        classes = int(host_of(indices).max()) + 1
     vectors, (bad, first) = _one_hot(indices, classes)
     raise_later(bad, no_one_hot_class, first)
     return vectors

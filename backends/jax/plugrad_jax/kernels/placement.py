@@ -11,6 +11,8 @@ import jax
 
 from plugrad_jax.devices import all_devices
 from plugrad_jax.kernels.programs import Array, Kernel
+from plugrad_jax.precision import is_tracing
+from plugrad_jax.sharding.mixing import SPREAD
 
 
 def placed_program(*static: int) -> Callable[[Kernel], Kernel]:
@@ -19,9 +21,13 @@ def placed_program(*static: int) -> Callable[[Kernel], Kernel]:
 
     def decorate(kernel: Kernel) -> Kernel:
         on_device: dict[int, Kernel] = {}
+        # A program that is traced may come to run on several devices, and says itself on which.
+        anywhere = jax.jit(kernel, static_argnums=static, inline=True)
 
         @functools.wraps(kernel)
         def placed(*args: Any) -> Any:
+            if SPREAD.used and is_tracing():
+                return anywhere(*args[:-1])
             index = args[-1]
             program = on_device.get(index)
             if program is None:

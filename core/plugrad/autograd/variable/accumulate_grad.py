@@ -19,6 +19,7 @@ from plugrad.graph.support import operators
 from plugrad.memory_format import contiguous_format
 from plugrad.tensor.aliasing.layout import is_row_major_in_numpy, strides
 from plugrad.tensor.aliasing.memory_layout import is_dense
+from plugrad.tensor.aliasing.placement import put_where
 from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import (
     ANY_GRAD_DTYPE,
@@ -100,7 +101,9 @@ class AccumulateGradBase(Node):
                 grad = meta.grad
                 if grad is None:
                     # The engine keeps what hooks are to see of a node that has some.
-                    meta.grad = _own(grads, variable, 0 if self._node_hooks is None else 1)
+                    grad = _own(grads, variable, 0 if self._node_hooks is None else 1)
+                    put_where(grad, variable)
+                    meta.grad = grad
                 elif current_state().grad_enabled:
                     total = call_add_Tensor(grad, _first(grads))
                     meta.grad = total if _has_layout_of(total, grad) else _copy_like(total, grad)

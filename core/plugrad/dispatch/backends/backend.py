@@ -171,6 +171,20 @@ class Backend:
         function that is traced. `x[i]` with a tensor `i` without values does not ask for it."""
         return True
 
+    def is_local(self, array: Any) -> bool:
+        """Whether this process can get all elements of an array, whatever other processes do. A
+        tensor whose array is not local prints without them."""
+        return True
+
+    def run_again(self, kernel: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
+        """What another call of a kernel gives, after one on these arguments has raised `error`.
+
+        Override it where arguments can be mended: arrays that are in different places, say. Nothing
+        is asked where nothing fails. By default, and wherever it is something else that is wrong,
+        it raises `error`.
+        """
+        raise error
+
     def copy_from_host(
         self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
     ) -> Any:

@@ -30,6 +30,7 @@ from plugrad.dispatch.operator import Operator
 from plugrad.dtype import DType
 from plugrad.tensor.aliasing.array_log import note_array
 from plugrad.tensor.aliasing.cells import ENTERING, Alias, Cell, Layout, alias_of, enter, leave
+from plugrad.tensor.aliasing.placement import placed_like
 from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.aliasing.write_back import Step, named_step, put_back, single_step
 from plugrad.tensor.base import (
@@ -154,6 +155,7 @@ def take_over(tensor: TensorBase, source: TensorBase) -> None:
 def rebind(target: TensorBase, array: Any) -> None:
     """Make `array`, of the target's shape and dtype, the target's elements, for all that share
     them."""
+    array = placed_like(array, target._backend_array)
     place = alias_of(target)
     if place is None:
         note_array(target)
@@ -175,7 +177,7 @@ def rebind(target: TensorBase, array: Any) -> None:
             if place.steps:
                 steps = _steps_of_write(target, place)
                 root = put_back(_like(target, cell.array), steps, _like(target, array))
-                cell.array = root._backend_array
+                cell.array = placed_like(root._backend_array, cell.array)
             else:
                 cell.array = array
             for member in members:

@@ -14,13 +14,13 @@ from plugrad.device import Device
 from plugrad.dispatch.backends.active import ActiveBackend
 from plugrad.dispatch.backends.backend import Backend
 from plugrad.dispatch.backends.candidates import VariantChoice
-from plugrad.dispatch.backends.kernel_context import InContext, is_busy
+from plugrad.dispatch.backends.kernel_context import InContext
 from plugrad.dispatch.backends.kernel_sources import DECLINED
 from plugrad.dispatch.operator import Operator
 from plugrad.dtype import FLOATING, DType, bool_, float32
 from plugrad.tensor.base import TensorBase, make_tensor, ndim_of, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes
-from plugrad.tensor.calls.kernel_failures import explained, run_again_or_fail
+from plugrad.tensor.calls.kernel_failures import explained, run_again, run_again_or_fail
 from plugrad.tensor.calls.kernel_results import ArrayCheck, is_foreign, run_next
 from plugrad.tensor.calls.operands import array_for, device_mismatch
 from plugrad.tensor.calls.promotion import (
@@ -100,7 +100,7 @@ class UnaryKernel:
             else:
                 out = self.raw(array) if context is None else context.run(context.kernel, array)
         except Exception as error:
-            out = run_again_or_fail(self.op, context, (array,), (a,), error)
+            out = run_again_or_fail(self.op, self.active, self.raw, (array,), (a,), error)
         if self.result == BOOL_RESULT:
             dtype = bool_
         elif self.result == REAL:
@@ -274,12 +274,10 @@ class BinaryKernel:
         raise device_mismatch(a.device, b.device)
 
     def _run_again(self, a: Any, b: Any, x: Any, y: Any, error: Exception) -> Any:
-        if self.context is not None and is_busy(error):
-            try:
-                return self.context.run_in_copy((x, y))
-            except Exception as its_own:
-                error = its_own
-        return self._explain(a, b, error)
+        try:
+            return run_again(self.active, self.raw, (x, y), error)
+        except Exception as its_own:
+            return self._explain(a, b, its_own)
 
     def _explain(self, a: Any, b: Any, error: Exception) -> NoReturn:
         if isinstance(a, TensorBase) and isinstance(b, TensorBase):

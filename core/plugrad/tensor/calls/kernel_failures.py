@@ -2,7 +2,7 @@
 
 Arguments are checked before a kernel runs; this is for what only the array library has noticed.
 Errors that are nobody's words but the kernel's are left as they are. A kernel whose context was
-busy has not failed: it runs again.
+busy has not failed: it runs again. So does one whose arguments its backend can mend.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import re
 from typing import Any, NoReturn
 
-from plugrad.dispatch.backends.active import active_backends
+from plugrad.dispatch.backends.active import ActiveBackend, active_backends
 from plugrad.dispatch.backends.kernel_context import InContext, is_busy
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dispatch.operator import Operator
@@ -154,15 +154,22 @@ def fail(op: Operator, args: tuple[Any, ...], error: Exception) -> NoReturn:
 
 def run_again_or_fail(
     op: Operator,
-    context: InContext | None,
+    active: ActiveBackend,
+    raw: Any,
     arrays: tuple[Any, ...],
     args: tuple[Any, ...],
     error: Exception,
 ) -> Any:
-    """Run a kernel whose context could not be entered; raise any other error as `fail` does."""
-    if context is not None and is_busy(error):
-        try:
-            return context.run_in_copy(arrays)
-        except Exception as its_own:
-            error = its_own
-    fail(op, args, error)
+    """Run a kernel again whose context could not be entered, or whose arguments the backend can
+    mend; raise any other error as `fail` does."""
+    try:
+        return run_again(active, raw, arrays, error)
+    except Exception as its_own:
+        fail(op, args, its_own)
+
+
+def run_again(active: ActiveBackend, raw: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
+    """Run a kernel again, if there is reason to think that it goes better; else raise its error."""
+    if isinstance(raw, InContext) and is_busy(error):
+        return raw.run_in_copy(arrays)
+    return active.backend.run_again(raw, arrays, error)

@@ -116,7 +116,7 @@ class RawKernel:
                 out = self._call_with(arrays)
         except Exception as error:
             arrays = self._unwrap_all(prepared, device)
-            out = run_again_or_fail(self.op, self.context, arrays, args, error)
+            out = run_again_or_fail(self.op, self.active, self.raw, arrays, args, error)
         if out is DECLINED:
             return run_next(self.op, self.active, self.raw, self.registered, given_args)
         if self.inplace:

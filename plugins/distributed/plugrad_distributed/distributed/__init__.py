@@ -15,6 +15,7 @@ tensor([1., 1., 1.])
 from __future__ import annotations
 
 from plugrad_distributed.carriers.carrier import Carrier
+from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.distributed.backend import Backend
 from plugrad_distributed.distributed.collectives import (
@@ -89,6 +90,7 @@ __all__ = [
     "DistError",
     "DistNetworkError",
     "DistTimeoutError",
+    "GradBucket",
     "GroupMember",
     "P2POp",
     "ProcessGroup",

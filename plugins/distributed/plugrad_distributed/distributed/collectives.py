@@ -393,7 +393,7 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Write the r-th tensor of a list to the tensor of rank r. The rank `src` alone gives a list."""
+    """Write the r-th tensor of a list to the tensor of rank r. Only the rank `src` gives a list."""
     tensor = check_tensor(tensor, "scatter", "tensor")
     ranks = member(group, "scatter")
     if ranks is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad_distributed.carriers.carrier import Request
 from plugrad_distributed.errors import DistBackendError, DistTimeoutError
+from plugrad_distributed.futures import Future
 from plugrad_distributed.groups.progress import go_on
 
 if TYPE_CHECKING:
@@ -178,6 +179,11 @@ class Work:
         """The tensors that it wrote to, once it is over."""
         self.wait()
         return list(self._results)
+
+    def get_future(self) -> Future[list[Any]]:
+        """The future of `result()`. It is done, and runs what `then` was given, when somebody waits
+        for it."""
+        return Future.found_by(self.result)
 
     def source_rank(self) -> int:
         """The rank that a received message came from."""

@@ -137,6 +137,9 @@ class BatchNorm(NormBase):
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked)
+        return self._normalized(input, momentum)
+
+    def _normalized(self, input: Tensor, momentum: float) -> Tensor:
         return F.batch_norm(
             input,
             self.running_mean if not self.training or self.track_running_stats else None,

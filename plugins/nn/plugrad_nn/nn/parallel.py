@@ -6,6 +6,7 @@ of all parts arrive at the parameters of the module itself.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import plugrad
 from plugrad import Tensor
 from plugrad_nn.nn.module import Module
+from plugrad_nn.processes import distributed_package
 
 __all__ = ["data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 
@@ -234,3 +236,16 @@ def data_parallel(
     replicas = replicate(module, devices[:used])
     outputs = parallel_apply(replicas, places, named)
     return gather(outputs, devices[0] if output_device is None else output_device, dim)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "DistributedDataParallel":
+        raise AttributeError(f"module 'plugrad.nn.parallel' has no attribute {name!r}")
+    if distributed_package() is None:
+        raise ImportError(
+            "plugrad.nn.parallel.DistributedDataParallel is in a package of its own: "
+            "pip install plugrad-distributed"
+        )
+    module = importlib.import_module("plugrad_distributed.data_parallel.distributed")
+    globals()[name] = module.DistributedDataParallel
+    return globals()[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from plugrad import Tensor
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.normalization import BatchNorm, NormBase
+from plugrad_nn.processes import group_of_several
 
 
 class _InstanceNorm(NormBase):
@@ -155,9 +157,11 @@ class CrossMapLRN2d(LocalResponseNorm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """Batch normalisation of (N, C, ...) over the batches of all processes; here there is one.
+    """Batch normalisation of (N, C, ...) over the batches of all processes in training.
 
-    `process_group` is taken, and without effect.
+    Where `plugrad.distributed` was initialised, the processes are those of `process_group`, or all.
+    Their batches may be of different sizes. All of them must run forward and backward. Without it,
+    and in evaluation mode, it is plain batch normalisation.
 
     >>> import plugrad
     >>> plugrad.nn.SyncBatchNorm(3)(plugrad.ones(2, 3, 4)).shape
@@ -187,6 +191,24 @@ class SyncBatchNorm(BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def _normalized(self, input: Tensor, momentum: float) -> Tensor:
+        group = group_of_several(self.process_group) if self.training else None
+        if group is None:
+            return super()._normalized(input, momentum)
+        module = importlib.import_module("plugrad_distributed.data_parallel.sync_batch_norm")
+        tracked = self.track_running_stats
+        result: Tensor = module.sync_batch_norm(
+            input,
+            self.running_mean if tracked else None,
+            self.running_var if tracked else None,
+            self.weight,
+            self.bias,
+            momentum,
+            self.eps,
+            group,
+        )
+        return result
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sized
 from typing import Any
 
 import plugrad
+from plugrad_nn.processes import distributed_package
 from plugrad_nn.utils.data.sampler import Sampler
 
 
@@ -18,15 +19,16 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: the data set, which has a length.
-        num_replicas: how many processes there are.
-        rank: the number of this process, from 0.
+        num_replicas: how many processes there are: those of `plugrad.distributed` by default.
+        rank: the number of this process, from 0: that of `plugrad.distributed` by default.
         shuffle: a random order, the same in all processes, which `set_epoch` renews.
         seed: of that order.
         drop_last: see above.
 
     Raises:
-        RuntimeError: `num_replicas` or `rank` is left out: there is no package that knows them.
-        ValueError: there is no process of that number.
+        RuntimeError: `num_replicas` or `rank` is left out, and plugrad-distributed not installed.
+        ValueError: one is left out before `init_process_group`, or there is no process of that
+            number.
 
     >>> from plugrad.utils.data import DistributedSampler
     >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
@@ -43,7 +45,11 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            package = distributed_package()
+            if package is None:
+                raise RuntimeError("Requires distributed package to be available")
+            num_replicas = package.get_world_size() if num_replicas is None else num_replicas
+            rank = package.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"

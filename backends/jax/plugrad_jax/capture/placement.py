@@ -1,0 +1,61 @@
+"""On which devices a captured step runs, and where its results go, once arrays are spread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad_jax.kernels.placement import sharding
+from plugrad_jax.sharding.mixing import SPREAD, joined, widest_of
+from plugrad_jax.sharding.placing import is_wide, mesh_of
+
+Array = Any
+
+
+class Placement:
+    """Where one program runs.
+
+    Args:
+        count: the number of its results.
+        named: the mesh that the step names, or None.
+        place: the device that the step computes on if nothing is spread; None if nobody knows.
+
+    Attributes:
+        anywhere: whether it was traced so that it can run on several devices.
+        mesh: the devices that it runs on; None for a single one.
+        results: where its results are to be; None for what XLA decides.
+    """
+
+    def __init__(self, count: int, named: Any, place: Any) -> None:
+        self.anywhere = SPREAD.used
+        self.mesh: Any = None
+        self.results: list[Any] | None = None
+        self._count = count
+        self._named = named
+        self._place = place
+
+    def look_at(self, arrays: list[Array]) -> bool:
+        """Take the mesh of these inputs; whether there is something to be said of where the
+        program runs."""
+        widest = widest_of(arrays)
+        self.mesh = self._named if widest is None else mesh_of(widest)
+        return self.mesh is not None or self.anywhere
+
+    def settle(self, tensors: list[Any]) -> bool:
+        """Have the first results where these tensors are; whether that is new."""
+        if self.mesh is None:
+            # What is made of numbers alone has no array to follow.
+            there = None if self._place is None else sharding(self._place.index or 0)
+            wanted = [there] * self._count
+        else:
+            arrays = [tensor.array for tensor in tensors]
+            wanted = [array.sharding if is_wide(array) else None for array in arrays]
+            wanted += [None] * (self._count - len(arrays))
+        if wanted == self.results:
+            return False
+        self.results = wanted
+        return True
+
+    def joined(self, arrays: list[Array]) -> list[Array]:
+        """The inputs on all devices that the program runs on."""
+        mesh = self.mesh
+        return arrays if mesh is None else [joined(array, mesh) for array in arrays]

@@ -1,0 +1,45 @@
+"""Where the elements of an array are, for backends whose arrays can be spread over devices.
+
+Most backends have one place for each device, so nobody is asked and nothing is kept. One that has
+more says how an array comes to where another one is: what is written to a tensor then stays where
+the tensor was, and the gradient of a leaf goes to where the leaf is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from plugrad.tensor.base import TensorBase, replace_array
+
+
+@final
+class _Placement:
+    """What a backend has said; `keep` is None as long as none has."""
+
+    def __init__(self) -> None:
+        self.keep: Any = None
+
+
+PLACEMENT: Final = _Placement()
+
+
+def set_placement(keep: Any) -> None:
+    """`keep(array, former)` gives `array` where `former` is, or as it is; it is asked about arrays
+    of all backends, and returns those that are none of its own. None: nobody is asked."""
+    PLACEMENT.keep = keep
+
+
+def placed_like(array: Any, former: Any) -> Any:
+    """The array where a former one is, which it is to replace."""
+    keep = PLACEMENT.keep  # called as an attribute, it would be looked up by name
+    return array if keep is None else keep(array, former)
+
+
+def put_where(tensor: TensorBase, other: TensorBase) -> None:
+    """Move a tensor that nobody else has yet to where another one is."""
+    keep = PLACEMENT.keep
+    if keep is None:
+        return
+    array = keep(tensor._backend_array, other._backend_array)
+    if array is not tensor._backend_array:
+        replace_array(tensor, array)

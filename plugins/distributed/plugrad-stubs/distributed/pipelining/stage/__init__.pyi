@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.pipelining.stage`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.pipelining.stage import *

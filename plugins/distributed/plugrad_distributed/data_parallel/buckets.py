@@ -1,0 +1,154 @@
+"""Buckets: gradients that are reduced together, one behind the other in one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+__all__ = ["FIRST_BUCKET_BYTES", "Bucket", "GradBucket", "assign_buckets"]
+
+# The first bucket is small: its reduction starts early in the backward pass.
+FIRST_BUCKET_BYTES = 1 << 20
+
+
+class GradBucket:
+    """What a communication hook gets: the gradients of some parameters, one behind the other.
+
+    >>> import plugrad
+    >>> weight = plugrad.nn.Parameter(plugrad.ones(2, 2))
+    >>> bucket = GradBucket(0, plugrad.arange(4.0), [weight], True)
+    >>> bucket.gradients()
+    [tensor([[0., 1.],
+            [2., 3.]])]
+    """
+
+    def __init__(
+        self, index: int, buffer: Tensor, parameters: Sequence[Tensor], is_last: bool
+    ) -> None:
+        self._index = index
+        self._buffer = buffer
+        self._parameters = list(parameters)
+        self._is_last = is_last
+
+    def index(self) -> int:
+        """Its place among the buckets of the backward pass, in the order of reduction."""
+        return self._index
+
+    def buffer(self) -> Tensor:
+        """All gradients as one tensor of one dimension."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Replace the tensor, say by one of another dtype."""
+        self._buffer = buffer
+
+    def parameters(self) -> list[Tensor]:
+        """The parameters, in the order of their gradients in the buffer."""
+        return list(self._parameters)
+
+    def gradients(self) -> list[Tensor]:
+        """The gradients, as views of the buffer in the shapes of their parameters."""
+        return views(self._buffer, self._parameters)
+
+    def is_last(self) -> bool:
+        """Whether it is the last bucket of the backward pass."""
+        return self._is_last
+
+    def __repr__(self) -> str:
+        return (
+            f"<GradBucket {self._index}: {len(self._parameters)} gradients, "
+            f"{self._buffer.numel()} elements of {self._buffer.dtype}>"
+        )
+
+
+def views(flat: Tensor, parameters: Iterable[Tensor]) -> list[Tensor]:
+    """Parts of a tensor in the shapes of parameters, one behind the other."""
+    found, start = [], 0
+    for parameter in parameters:
+        end = start + parameter.numel()
+        found.append(flat[start:end].view(parameter.shape))
+        start = end
+    return found
+
+
+class Bucket:
+    """A bucket of a reducer.
+
+    Attributes:
+        indices: of its parameters, among those of the reducer.
+        parameters: these.
+        flat: their gradients, one behind the other.
+        views: the parts of `flat`, in the shapes of the parameters.
+        pending: how many gradients of the backward pass have not arrived yet.
+        future: of the reduction, once it was started.
+    """
+
+    def __init__(self, indices: Sequence[int], parameters: Sequence[Tensor]) -> None:
+        self.indices = list(indices)
+        self.parameters = list(parameters)
+        first = self.parameters[0]
+        total = sum(parameter.numel() for parameter in self.parameters)
+        with plugrad.no_grad():
+            self.flat: Tensor = plugrad.zeros(total, dtype=first.dtype, device=first.device)
+            self.views = views(self.flat, self.parameters)
+        self.pending = len(self.indices)
+        self.future: Any = None
+
+    def gather(self) -> None:
+        """Copy the gradients to the bucket. A parameter without one adds zeros."""
+        for parameter, view in zip(self.parameters, self.views, strict=True):
+            grad = parameter.grad
+            if grad is None:
+                view.zero_()
+            elif grad is not view:
+                view.copy_(grad)
+
+    def fill(self, result: Tensor) -> None:
+        """Take over what the reduction gave, which may be another tensor than the bucket's."""
+        if result is not self.flat:
+            self.flat.copy_(result.reshape(-1))
+
+    def hand_out(self, position: int, as_view: bool) -> None:
+        """Give a parameter its reduced gradient."""
+        parameter, view = self.parameters[position], self.views[position]
+        grad = parameter.grad
+        if grad is view:
+            return
+        if as_view:
+            parameter.grad = view
+        elif grad is None:
+            parameter.grad = view.clone()
+        else:
+            grad.copy_(view)
+
+
+def assign_buckets(
+    parameters: Sequence[Tensor], order: Sequence[int], limits: Sequence[int]
+) -> list[list[int]]:
+    """Lists of indices, each for a bucket: of parameters of one dtype and device, in an order.
+
+    Args:
+        order: the indices of the parameters, in the order in which gradients arrive.
+        limits: bytes after which a bucket is full: of the first bucket of a dtype and device, of
+            the second and so on; the last one is for all further ones.
+    """
+    found: list[list[int]] = []
+    open_: dict[Any, list[int]] = {}
+    sizes: dict[Any, int] = {}
+    made: dict[Any, int] = {}
+    for index in order:
+        parameter = parameters[index]
+        key = parameter.dtype, parameter.device
+        open_.setdefault(key, []).append(index)
+        sizes[key] = sizes.get(key, 0) + parameter.numel() * parameter.element_size()
+        if sizes[key] >= limits[min(made.get(key, 0), len(limits) - 1)]:
+            found.append(open_.pop(key))
+            sizes[key] = 0
+            made[key] = made.get(key, 0) + 1
+    # What is complete first is reduced first.
+    place = {index: position for position, index in enumerate(order)}
+    found += open_.values()
+    return sorted(found, key=lambda bucket: place[bucket[-1]])

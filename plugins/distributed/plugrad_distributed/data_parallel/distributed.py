@@ -1,0 +1,457 @@
+"""DistributedDataParallel: a module whose gradients are averaged over the ranks."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+from plugrad.autograd.engine.callbacks import queue_callback
+from plugrad_nn.nn import parallel
+from plugrad_nn.nn.module import Module
+from plugrad_nn.nn.modules.uninitialized import UninitializedParameter
+
+from plugrad_distributed.data_parallel.buckets import FIRST_BUCKET_BYTES, GradBucket
+from plugrad_distributed.data_parallel.joining import DDPJoinHook, common_rank, sum_over
+from plugrad_distributed.data_parallel.module_states import (
+    broadcast_coalesced,
+    check_same_parameters,
+    find_tensors,
+)
+from plugrad_distributed.data_parallel.reducer import CommHook, Reducer
+from plugrad_distributed.data_parallel.sink import through_sink
+from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
+from plugrad_distributed.distributed.starting import get_default_group, get_group
+from plugrad_distributed.groups.process_group import ProcessGroup
+
+__all__ = ["DistributedDataParallel"]
+
+DEFAULT_BUCKET_MB = 25
+
+
+class DistributedDataParallel(Module, Joinable):
+    """A module on every rank, each with its part of the batch. Gradients are the averages over all
+    ranks, so the ranks' parameters stay the same.
+
+    Parameters and buffers begin as those of the first rank. Gradients are put into buckets and
+    reduced while backward still computes others. Names in the state dict begin with "module.". In
+    a group of one process it only calls the module.
+
+    Args:
+        module: the model. Parameters that require grad must be the same on all ranks.
+        device_ids: the device of the model, which inputs are moved to, or None. Only None for
+            modules on the CPU.
+        output_device: as `device_ids`.
+        dim: not used.
+        broadcast_buffers: write the first rank's buffers to those of the others before each
+            forward, and at the beginning. PyTorch prefers `forward_sync_buffers`.
+        init_sync: compare parameters at the beginning, and begin with those of the first rank.
+        process_group: the ranks; all by default.
+        bucket_cap_mb: how large buckets are, in MiB; 25 by default, with a first one of 1 MiB.
+        find_unused_parameters: allow that some parameters get no gradient in an iteration. The
+            graph is gone through in each.
+        check_reduction: not used any more.
+        gradient_as_bucket_view: gradients are views of the buckets, which saves a copy of them.
+        static_graph: the same parameters get gradients in every iteration, in the same manner. It
+            allows reentrant checkpoints and unused parameters, at no cost after the first one.
+        device_mesh: a mesh of one dimension, instead of `process_group`.
+        bucket_cap_mb_list: the sizes of the first buckets; `bucket_cap_mb` is that of all further.
+        forward_sync_buffers: as `broadcast_buffers`, which also governs the beginning.
+
+    Raises:
+        RuntimeError: no parameter requires grad, one has no data yet (lazy modules), or parameters
+            differ between ranks.
+        ValueError: parameters on several types of devices, or `device_ids` that do not fit.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     model = plugrad.nn.parallel.DistributedDataParallel(plugrad.nn.Linear(1, 1, bias=False))
+    ...     model(plugrad.tensor([[dist.get_rank() + 1.0]])).sum().backward()
+    ...     return model.module.weight.grad
+    >>> dist.run_ranks(program, 2)
+    [tensor([[1.5000]]), tensor([[1.5000]])]
+    """
+
+    module: Any
+
+    def __init__(
+        self,
+        module: Any,
+        device_ids: Sequence[Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool | None = None,
+        init_sync: bool = True,
+        process_group: ProcessGroup | None = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        delay_all_reduce_named_params: None = None,
+        param_to_hook_all_reduce: None = None,
+        mixed_precision: None = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: Sequence[float] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
+    ) -> None:
+        Module.__init__(self)
+        Joinable.__init__(self)
+        _refuse(
+            delay_all_reduce_named_params=delay_all_reduce_named_params,
+            param_to_hook_all_reduce=param_to_hook_all_reduce,
+            mixed_precision=mixed_precision,
+        )
+        self.process_group = _group(process_group, device_mesh)
+        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self.module = module
+        own = [p for _, p in self._named(module.named_parameters())]
+        _check_parameters(own)
+        self._place(own, device_ids, output_device)
+        self.dim = dim
+        if check_reduction:
+            warnings.warn(
+                "The `check_reduction` argument in `DistributedDataParallel` module is "
+                "deprecated. Please avoid using it.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        at_init = True
+        if forward_sync_buffers is None:
+            at_init = forward_sync_buffers = broadcast_buffers in (None, True)
+        self.forward_sync_buffers = bool(forward_sync_buffers)
+        self.find_unused_parameters = find_unused_parameters
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.static_graph = static_graph
+        self.require_backward_grad_sync = True
+        self.require_forward_param_sync = True
+        self._divide_by_initial_world_size = True
+        self._limits = _limits(bucket_cap_mb, bucket_cap_mb_list)
+        self._comm_hooks: list[tuple[CommHook, Any]] = []
+        self.reducer: Reducer | None = None
+        # Hooks and buckets are for several ranks only.
+        if self.process_group.size() > 1:
+            if init_sync:
+                check_same_parameters(self._reduced_parameters(), self.process_group)
+                self._send_states(0, buffers=at_init)
+            self._make_reducer()
+
+    @property
+    def broadcast_buffers(self) -> bool:
+        """`forward_sync_buffers`."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value: bool) -> None:
+        self.forward_sync_buffers = value
+
+    def _place(self, own: Sequence[Tensor], device_ids: Any, output_device: Any) -> None:
+        """Check the devices of the parameters, and keep that which inputs are moved to."""
+        devices = {p.device for p in own}
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError("device_ids can only be None or contain a single element.")
+        types = {device.type for device in devices}
+        if len(types) != 1:
+            raise ValueError(
+                "DistributedDataParallel's input module must be on the same type of devices, but "
+                f"input module parameters locate in {types}."
+            )
+        self.device = own[0].device
+        self.device_type = self.device.type
+        self.is_multi_device_module = len(devices) > 1
+        self.device_ids: list[Any] | None = None
+        self.output_device: Any = None
+        if not device_ids or self.device_type == "cpu" or self.is_multi_device_module:
+            if device_ids or output_device is not None:
+                raise ValueError(
+                    "DistributedDataParallel device_ids and output_device arguments only work "
+                    "with single-device/multiple-device GPU modules or CPU modules, but got "
+                    f"device_ids {device_ids}, output_device {output_device}, and module "
+                    f"parameters {devices}."
+                )
+            return
+        self.device_ids = parallel.devices_of(device_ids, self.device_type)
+        (self.output_device,) = parallel.devices_of(
+            [device_ids[0] if output_device is None else output_device], self.device_type
+        )
+
+    def _named(self, pairs: Any) -> list[tuple[str, Any]]:
+        """Parameters or buffers and their names, without those to be ignored."""
+        return [(name, each) for name, each in pairs if name not in self.parameters_to_ignore]
+
+    def _reduced_parameters(self) -> list[tuple[str, Tensor]]:
+        """Those that require grad, each once."""
+        return [
+            (name, p) for name, p in self._named(self.module.named_parameters()) if p.requires_grad
+        ]
+
+    def _buffers_to_sync(self) -> list[Tensor]:
+        """Asked anew each time: modules may have others by then."""
+        return [buffer for _, buffer in self._named(self.module.named_buffers())]
+
+    def _send_states(self, root: int, *, buffers: bool) -> None:
+        """Write parameters and buffers of a rank of the group to those of the others."""
+        tensors = [p.detach() for _, p in self._named(self.module.named_parameters())]
+        broadcast_coalesced(
+            tensors + (self._buffers_to_sync() if buffers else []), self.process_group, root
+        )
+
+    def _make_reducer(self) -> None:
+        self.reducer = Reducer(
+            self._reduced_parameters(),
+            self.process_group,
+            self._limits,
+            as_view=self.gradient_as_bucket_view,
+            find_unused=self.find_unused_parameters,
+            static_graph=self.static_graph,
+        )
+        if self._comm_hooks:
+            hook, state = self._comm_hooks[0]
+            self.reducer.comm_hook = state, hook
+
+    # Calls
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        if self.device_ids:
+            moved = parallel.scatter([list(inputs), kwargs], self.device_ids)
+            inputs, kwargs = tuple(moved[0][0]), moved[0][1]
+        reducer = self.reducer
+        if reducer is None:
+            return self.module(*inputs, **kwargs)
+        with plugrad.autograd.profiler.record_function("DistributedDataParallel.forward"):
+            self._before(reducer)
+            return self._after(reducer, self.module(*inputs, **kwargs))
+
+    def _before(self, reducer: Reducer) -> None:
+        work = Join.notify_join_context(self)
+        if work is not None:
+            active = int(work.result()[0].item())
+            size = self.process_group.size()
+            reducer.divisor = size if self._divide_by_initial_world_size else active
+        if plugrad.is_grad_enabled():
+            reducer.rebuild()
+        joining = self._join_config.enable
+        if self._syncs_buffers():
+            # The first rank may have no inputs left, and old buffers.
+            root = common_rank(self, True) if joining else 0
+            self._sync_buffers(root)
+        if joining:
+            sum_over(self, int(self.require_backward_grad_sync))
+
+    def _after(self, reducer: Reducer, output: Any) -> Any:
+        if not (plugrad.is_grad_enabled() and self.require_backward_grad_sync):
+            self.require_forward_param_sync = False
+            unfinished_static = False
+        else:
+            self.require_forward_param_sync = True
+            reducer.prepare(find_tensors(output) if reducer.find_unused else ())
+            unfinished_static = self.static_graph and not reducer.is_learnt
+        if plugrad.is_grad_enabled() and (reducer.find_unused or unfinished_static):
+            return through_sink(output, reducer.begun)
+        return output
+
+    def _syncs_buffers(self) -> bool:
+        return (
+            self.require_forward_param_sync
+            and self.forward_sync_buffers
+            and bool(self._buffers_to_sync())
+        )
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward writes a rank's buffers to those of the others."""
+        return self.reducer is not None and self._syncs_buffers()
+
+    def _sync_buffers(self, root: int) -> None:
+        buffers = self._buffers_to_sync()
+        # A graph that saved a buffer, of a forward before, may still be run backward.
+        with plugrad.autograd._unsafe_preserve_version_counter(tuple(buffers)):
+            broadcast_coalesced(buffers, self.process_group, root)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it gradients are accumulated and not reduced. The first forward and backward after
+        it reduce what was accumulated.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> def program():
+        ...     net = plugrad.nn.parallel.DistributedDataParallel(plugrad.nn.Linear(1, 1, bias=False))
+        ...     x = plugrad.tensor([[dist.get_rank() + 1.0]])
+        ...     with net.no_sync():
+        ...         net(x).sum().backward()
+        ...     net(x).sum().backward()
+        ...     return net.module.weight.grad.item()
+        >>> dist.run_ranks(program, 2)
+        [3.0, 3.0]
+        """
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    # Uneven inputs
+
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Join:
+        """Context manager around a training loop in which ranks have different numbers of inputs:
+        see `plugrad.distributed.algorithms.Join`. At its end all ranks have the parameters of one
+        that was among the last.
+
+        Args:
+            divide_by_initial_world_size: divide sums of gradients by the number of all ranks, else
+                by that of the ranks that have inputs.
+            enable, throw_on_early_termination: see `Join`.
+        """
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """The hook for `Join`; it knows the keyword `divide_by_initial_world_size`."""
+        self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
+        return DDPJoinHook(self)
+
+    @property
+    def join_device(self) -> plugrad.device:
+        """The device of the parameters."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group."""
+        return self.process_group
+
+    # Communication hooks
+
+    def register_comm_hook(self, state: Any, hook: CommHook) -> None:
+        """Let a hook communicate the gradients, instead of a sum over the ranks.
+
+        Args:
+            state: the first argument of the hook.
+            hook: `hook(state, bucket)` gets a `GradBucket` and returns a `plugrad.futures.Future`
+                of the averages, a tensor of as many elements. It is registered once, before the
+                first backward. See `plugrad.distributed.algorithms.ddp_comm_hooks`.
+
+        Raises:
+            TypeError: the hook cannot be called.
+            ValueError: its annotations are of other types.
+            RuntimeError: there is one already.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.algorithms.ddp_comm_hooks import default_hooks as default
+        >>> def program():
+        ...     net = plugrad.nn.parallel.DistributedDataParallel(plugrad.nn.Linear(1, 1))
+        ...     net.register_comm_hook(None, default.fp16_compress_hook)
+        ...     net(plugrad.ones(1, 1)).sum().backward()
+        ...     return net.module.weight.grad
+        >>> dist.run_ranks(program, 2)[0]
+        tensor([[1.]])
+        """
+        _check_comm_hook(hook)
+        if self._comm_hooks:
+            raise RuntimeError(
+                "register_comm_hook or register_builtin_comm_hook can only be called once."
+            )
+        self._comm_hooks.append((hook, state))
+        if self.reducer is None:
+            # A hook may change gradients of one rank, too.
+            self._make_reducer()
+        else:
+            self.reducer.comm_hook = state, hook
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Any, params_and_buffers_to_ignore: Sequence[str]
+    ) -> None:
+        """Leave parameters and buffers out, by their names in the module, before it is wrapped."""
+        module._ddp_params_and_buffers_to_ignore = list(params_and_buffers_to_ignore)
+
+    # Copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        world = sys.modules["plugrad_distributed.groups.world"].current_world()
+        if self.process_group is not world.default:
+            raise RuntimeError(
+                "DDP Pickling/Unpickling are only supported when using DDP with the default "
+                "process group. That is, when you have called init_process_group and have not "
+                "passed process_group argument to DDP constructor"
+            )
+        state = self.__dict__.copy()
+        del state["process_group"], state["reducer"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.process_group = get_default_group()
+        self.reducer = None
+        if self.process_group.size() > 1 or self._comm_hooks:
+            self._make_reducer()
+
+
+def _refuse(**given: object) -> None:
+    """Arguments of PyTorch's that are not supported."""
+    for name, value in given.items():
+        if value is not None:
+            raise NotImplementedError(
+                f"DistributedDataParallel: {name} must be None, got {type(value).__name__}"
+            )
+
+
+def _group(process_group: Any, device_mesh: Any) -> ProcessGroup:
+    if process_group is not None and device_mesh is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if device_mesh is not None:
+        if device_mesh.ndim != 1:
+            raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
+        process_group = device_mesh.get_group(mesh_dim=0)
+    found = get_group(process_group, "DistributedDataParallel")
+    if found is None:
+        raise ValueError("DistributedDataParallel: this rank is not part of process_group")
+    return found
+
+
+def _check_parameters(own: Sequence[Tensor]) -> None:
+    if not any(p.requires_grad for p in own):
+        raise RuntimeError(
+            "DistributedDataParallel is not needed when a module doesn't have any parameter that "
+            "requires a gradient."
+        )
+    if any(isinstance(p, UninitializedParameter) for p in own):
+        raise RuntimeError(
+            "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. "
+            "Run a dummy forward pass to correctly initialize the modules"
+        )
+
+
+def _limits(cap: float | None, caps: Sequence[float] | None) -> list[int]:
+    """Bytes after which buckets are full, from the arguments."""
+    last = int((DEFAULT_BUCKET_MB if cap is None else cap) * (1 << 20))
+    if caps is not None:
+        return [*(int(each * (1 << 20)) for each in caps), last]
+    return [FIRST_BUCKET_BYTES, last] if cap is None else [last]
+
+
+def _check_comm_hook(hook: Any) -> None:
+    if not callable(hook):
+        raise TypeError("Communication hook must be callable.")
+    signature = inspect.signature(hook)
+    bucket = signature.parameters.get("bucket")
+    names = (GradBucket, inspect.Parameter.empty)
+    if bucket is not None and not isinstance(bucket.annotation, str):
+        if bucket.annotation not in names:
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")

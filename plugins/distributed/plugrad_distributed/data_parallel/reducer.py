@@ -1,0 +1,379 @@
+"""Reducer: averages gradients over ranks, bucket by bucket, while backward still runs."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+import plugrad
+from plugrad import Tensor
+from plugrad.autograd.engine.callbacks import queue_callback
+from plugrad.dispatch.local_state import current_state
+
+from plugrad_distributed.data_parallel.buckets import Bucket, GradBucket, assign_buckets
+from plugrad_distributed.distributed.collectives import all_reduce, broadcast
+from plugrad_distributed.futures import Future
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.work import Work
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = ["CommHook", "Reducer"]
+
+CommHook = Callable[[Any, GradBucket], Any]
+
+
+class Reducer:
+    """Reduces the gradients of a model's parameters.
+
+    A hook on each parameter hears that its gradient of this backward pass is complete. Once those
+    of a bucket are, the bucket is filled and its reduction started; buckets are reduced in one
+    order on all ranks. When the backward pass is over, a callback of the engine waits for the
+    reductions and hands the results out. After the first pass the buckets are made anew, in the
+    order in which gradients arrived on the first rank.
+
+        forward ─ prepare ─ backward ─ arrived(i) … ─ start bucket 0 … ─ arrived(j) … ─ finish
+                                          │ fill, divide, all_reduce ─────── wait ────────┘
+
+    Args:
+        named: the parameters and their names.
+        limits: bytes after which a bucket is full; see `assign_buckets`.
+        as_view: gradients are views of the buckets afterwards.
+        find_unused: which parameters take part is found anew in each pass.
+        static_graph: it is found in the first pass, with how often each gradient arrives.
+    """
+
+    def __init__(
+        self,
+        named: Sequence[tuple[str, Tensor]],
+        group: ProcessGroup,
+        limits: Sequence[int],
+        *,
+        as_view: bool = False,
+        find_unused: bool = False,
+        static_graph: bool = False,
+    ) -> None:
+        self.names = [name for name, _ in named]
+        self.parameters = [parameter for _, parameter in named]
+        self.group = group
+        self.limits = list(limits)
+        self.as_view = as_view
+        self.find_unused = find_unused and not static_graph
+        self.static_graph = static_graph
+        self.divisor = group.size()
+        self.comm_hook: tuple[Any, CommHook] | None = None
+        self._lock = threading.RLock()
+        count = len(self.parameters)
+        # Gradients of later layers arrive first.
+        self.order = list(range(count))[::-1]
+        self._make_buckets()
+        self.rebuilt = False
+        self._arrived_once: list[int] | None = None
+        self._expecting = False
+        self._unfinished = False
+        self._finished_inside = False
+        self._arrivals: list[int] = []
+        self._unused: list[int] = []
+        self._marked_unused = False
+        self._used = [0] * count
+        # How often gradients arrived on all ranks together, where that is asked.
+        self._somewhere: list[int] | None = None
+        # Of a static graph, once it is known: how often gradients arrive.
+        self._visits: list[int] | None = None
+        self._left: list[int] = [0] * count
+        self._register_hooks()
+
+    def _register_hooks(self) -> None:
+        """The hooks know the reducer weakly and go with it."""
+        weak = weakref.ref(self)
+
+        def hook(index: int, parameter: Tensor) -> None:
+            reducer = weak()
+            if reducer is not None:
+                reducer._arrived(index)
+
+        handles = [
+            parameter.register_post_accumulate_grad_hook(partial(hook, index))
+            for index, parameter in enumerate(self.parameters)
+        ]
+        self.remove_hooks = weakref.finalize(self, _remove, handles)
+
+    def _make_buckets(self) -> None:
+        self.buckets = [
+            Bucket(indices, [self.parameters[index] for index in indices])
+            for indices in assign_buckets(self.parameters, self.order, self.limits)
+        ]
+        self._bucket_of = {index: bucket for bucket in self.buckets for index in bucket.indices}
+        self._next = 0
+        self._ready: set[int] = set()
+
+    # Before backward
+
+    def check_finished(self) -> None:
+        """Raise if the reduction of the former pass is not finished.
+
+        Raises:
+            RuntimeError: parameters got no gradient in it.
+        """
+        if not self._unfinished:
+            return
+        missing = [index for index in range(len(self.parameters)) if index not in self._ready]
+        names = ", ".join(self.names[index] for index in missing)
+        raise RuntimeError(
+            "Expected to have finished reduction in the prior iteration before starting a new one. "
+            f"These parameters got no gradient on rank {self.group.ranks[self.group.rank()]}: "
+            f"{names} (parameter indices {missing}). If forward does not use them in every "
+            "iteration, pass find_unused_parameters=True to DistributedDataParallel, and make the "
+            "loss of the tensors in forward's return value. If backward failed half way, make the "
+            "DistributedDataParallel module anew."
+        )
+
+    def rebuild(self) -> bool:
+        """Make the buckets anew, in the order of arrival on the first rank; once, after the first
+        reduction. All ranks call this before forward."""
+        self.check_finished()
+        self._finished_inside = False
+        if self.rebuilt or self._arrived_once is None or self.find_unused:
+            return False
+        order = plugrad.tensor(self._arrived_once)
+        broadcast(order, group=self.group, group_src=0)
+        found = order.tolist()
+        self.rebuilt = True
+        if found == self.order:
+            return True
+        self.order = found
+        former = {
+            id(view): parameter
+            for bucket in self.buckets
+            for parameter, view in zip(bucket.parameters, bucket.views, strict=True)
+        }
+        kept = [p for p in self.parameters if id(p.grad) in former]
+        self._make_buckets()
+        with plugrad.no_grad():
+            # Gradients that were views of the former buckets become views of the new ones.
+            for bucket in self.buckets:
+                for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
+                    if any(parameter is each for each in kept):
+                        view.copy_(parameter.grad)
+                        parameter.grad = view
+        return True
+
+    def prepare(self, outputs: Sequence[Tensor]) -> None:
+        """Expect a backward pass, from these outputs if unused parameters are to be found."""
+        self._expecting = True
+        self._arrivals = []
+        self._marked_unused = False
+        self._reset()
+        if self.find_unused:
+            reached = _reached(outputs)
+            self._unused = [
+                index for index, p in enumerate(self.parameters) if id(p) not in reached
+            ]
+        elif self._visits is not None:
+            self._left = list(self._visits)
+            self._unused = [index for index, count in enumerate(self._visits) if count == 0]
+        else:
+            self._unused = []
+
+    def _reset(self) -> None:
+        self._next = 0
+        self._ready = set()
+        for bucket in self.buckets:
+            bucket.pending = len(bucket.indices)
+            bucket.future = None
+
+    # During backward
+
+    def _arrived(self, index: int) -> None:
+        """A gradient was accumulated."""
+        with self._lock:
+            if self.find_unused or (self.static_graph and self._visits is None):
+                # Also of passes that are not reduced: they count for the one that is.
+                if self.parameters[index].grad is not None:
+                    self._used[index] += 1
+            if self._finished_inside:
+                # Reentrant: the pass around the one that was reduced goes on.
+                self._raise_twice(index)
+            if not self._expecting:
+                return
+            self._arrivals.append(index)
+            if self.static_graph and self._visits is None:
+                # How often gradients arrive is not known before the pass is over.
+                return
+            if not self._marked_unused:
+                self._marked_unused = True
+                self._unfinished = True
+                for unused in self._unused:
+                    self._mark(unused)
+            if self._visits is not None:
+                self._left[index] -= 1
+                if self._left[index] > 0:
+                    return
+            self._mark(index)
+
+    def _mark(self, index: int) -> None:
+        """The gradient of a parameter is complete."""
+        if index in self._ready:
+            self._raise_twice(index)
+        self._ready.add(index)
+        bucket = self._bucket_of[index]
+        bucket.pending -= 1
+        while self._next < len(self.buckets) and not self.buckets[self._next].pending:
+            self._start(self._next)
+            self._next += 1
+            if self._next == len(self.buckets):
+                queue_callback(self._finish)
+
+    def _raise_twice(self, index: int) -> NoReturn:
+        raise RuntimeError(
+            "Expected to mark a variable ready only once. The gradient of parameter "
+            f"{self.names[index]!r} (index {index}) arrived twice in one backward pass, or "
+            "although the outputs of forward do not depend on it. Reasons are: the parameter "
+            "is used outside of forward; or it is used in several parts of the model that run "
+            "backward on their own, as reentrant checkpoints do. If the graph is the same in "
+            "every iteration, pass static_graph=True to DistributedDataParallel."
+        )
+
+    def _start(self, number: int) -> None:
+        """Start the reduction of a bucket, and let those before it move on."""
+        bucket = self.buckets[number]
+        with plugrad.no_grad():
+            bucket.gather()
+            bucket.future = self.reduce(self._shown(number, bucket.flat))
+        for former in self.buckets[:number]:
+            if isinstance(former.future, Work):
+                former.future.is_completed()
+
+    def _shown(self, number: int, flat: Tensor) -> GradBucket:
+        bucket = self.buckets[number]
+        return GradBucket(number, flat, bucket.parameters, number == len(self.buckets) - 1)
+
+    def reduce(self, bucket: GradBucket) -> Work | Future[Any]:
+        """Start to average a bucket over the ranks."""
+        if self.comm_hook is not None:
+            state, hook = self.comm_hook
+            found = hook(state, bucket)
+            if not isinstance(found, Future):
+                raise TypeError(
+                    "communication hook: must return a Future of a tensor "
+                    f"(plugrad.futures.Future), got {type(found).__name__}"
+                )
+            return found
+        flat = bucket.buffer()
+        # Before the sum, which then cannot overflow.
+        flat.div_(self.divisor)
+        work = all_reduce(flat, ReduceOp.SUM, self.group, async_op=True)
+        assert work is not None
+        return work
+
+    # After backward
+
+    @property
+    def is_learnt(self) -> bool:
+        """Whether a static graph is known."""
+        return self._visits is not None
+
+    def begun(self) -> None:
+        """The backward pass has reached the outputs of the model."""
+        if self.static_graph and self._visits is None:
+            queue_callback(self.finish_first)
+
+    def finish_first(self) -> None:
+        """Reduce everything after the first backward pass of a static graph, which this learns."""
+        with self._lock:
+            if not self._expecting or self._visits is not None:
+                return
+            self._visits = [0] * len(self.parameters)
+            for index in self._arrivals:
+                self._visits[index] += 1
+            for number in range(len(self.buckets)):
+                self._start(number)
+            self._finish()
+
+    def _finish(self) -> None:
+        """Wait for all reductions and hand the gradients out."""
+        with self._lock, plugrad.no_grad():
+            for bucket in self.buckets:
+                bucket.fill(reduced(bucket.future, bucket.flat))
+            used = self._agree_on_used()
+            for bucket in self.buckets:
+                for position, index in enumerate(bucket.indices):
+                    if used is None or used[index]:
+                        bucket.hand_out(position, self.as_view)
+            if self._arrived_once is None:
+                self._arrived_once = _whole(self._arrivals, self.order)
+            self._expecting = self._unfinished = False
+            task = current_state().graph_task
+            self._finished_inside = task is not None and task.reentrant_depth > 0
+            self._reset()
+
+    def _agree_on_used(self) -> list[int] | None:
+        """Which parameters got a gradient on any rank; None for all. Those that did not keep the
+        gradient that they had before."""
+        if self.find_unused or (self.static_graph and self._somewhere is None):
+            sums = plugrad.tensor(self._used, dtype=plugrad.int32)
+            all_reduce(sums, ReduceOp.SUM, self.group)
+            self._somewhere = sums.tolist()
+            self._used = [0] * len(self._used)
+        return self._somewhere
+
+    # On a rank whose inputs are used up, while others go on
+
+    def shadow(self) -> None:
+        """Take part in the reductions of a backward pass with zeros. Gradients are those of the
+        others then, for optimizers that join, too."""
+        self._arrivals = []
+        self._used = [0] * len(self.parameters)
+        with plugrad.no_grad():
+            for number, bucket in enumerate(self.buckets):
+                bucket.future = self.reduce(self._shown(number, bucket.flat.zero_()))
+        self._finish()
+
+
+def reduced(future: Work | Future[Any], flat: Tensor) -> Tensor:
+    """What a reduction gave, once it is over."""
+    if isinstance(future, Work):
+        future.wait()
+        return flat
+    found = future.wait()
+    if isinstance(found, list | tuple) and len(found) == 1:
+        # That of an operation as it is, without `then`.
+        found = found[0]
+    if not isinstance(found, Tensor) or found.numel() != flat.numel():
+        raise TypeError(
+            f"communication hook: its future must give a tensor of {flat.numel()} elements, got "
+            f"{list(found.shape) if isinstance(found, Tensor) else type(found).__name__}"
+        )
+    return found
+
+
+def _whole(arrivals: Sequence[int], order: Sequence[int]) -> list[int]:
+    """The order of arrival, each parameter once, those that did not arrive last."""
+    return list(dict.fromkeys([*arrivals, *order]))
+
+
+def _reached(outputs: Sequence[Tensor]) -> set[int]:
+    """The ids of the leaves that tensors were computed from."""
+    waiting: list[Any] = [t.grad_fn for t in outputs if t.grad_fn is not None]
+    found = {id(t) for t in outputs if t.grad_fn is None}
+    seen = {id(node) for node in waiting}
+    nodes = list(waiting)
+    while waiting:
+        node = waiting.pop()
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            found.add(id(variable))
+        for following, _ in node.next_functions:
+            if following is not None and id(following) not in seen:
+                seen.add(id(following))
+                # Kept, so that no other node gets its id.
+                nodes.append(following)
+                waiting.append(following)
+    return found
+
+
+def _remove(handles: Sequence[Any]) -> None:
+    for handle in handles:
+        handle.remove()

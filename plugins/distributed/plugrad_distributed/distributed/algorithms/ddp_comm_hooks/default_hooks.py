@@ -1,0 +1,89 @@
+"""Hooks that average gradients, as they are or as smaller floating point numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.data_parallel.buckets import GradBucket
+from plugrad_distributed.distributed.collectives import all_reduce
+from plugrad_distributed.distributed.starting import get_default_group
+from plugrad_distributed.futures import Future
+from plugrad_distributed.groups.process_group import ProcessGroup
+
+__all__ = [
+    "allreduce_hook",
+    "average",
+    "bf16_compress_hook",
+    "bf16_compress_wrapper",
+    "fp16_compress_hook",
+    "fp16_compress_wrapper",
+]
+
+Hook = Callable[[Any, GradBucket], Future[Tensor]]
+
+
+def average(process_group: ProcessGroup | None, tensor: Tensor) -> Future[Tensor]:
+    """The future of the average of a tensor over the ranks, in place."""
+    group = get_default_group() if process_group is None else process_group
+    # Before the sum, which then cannot overflow.
+    tensor.div_(group.size())
+    work = all_reduce(tensor, group=group, async_op=True)
+    assert work is not None
+    return work.get_future().then(lambda done: done.value()[0])
+
+
+def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
+    """The average over the ranks: what happens without a hook, too.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     bucket = dist.GradBucket(0, plugrad.ones(2) * dist.get_rank(), [], True)
+    ...     return allreduce_hook(None, bucket).wait()
+    >>> dist.run_ranks(program, 2)[0]
+    tensor([0.5000, 0.5000])
+    """
+    return average(process_group, bucket.buffer())
+
+
+def _compressed(
+    dtype: plugrad.dtype, process_group: ProcessGroup | None, bucket: GradBucket
+) -> Future[Tensor]:
+    buffer = bucket.buffer()
+
+    def decompress(done: Future[Tensor]) -> Tensor:
+        return buffer.copy_(done.value())
+
+    return average(process_group, buffer.to(dtype)).then(decompress)
+
+
+def fp16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
+    """The average over the ranks, as float16 while it travels."""
+    return _compressed(plugrad.float16, process_group, bucket)
+
+
+def bf16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
+    """The average over the ranks, as bfloat16 while it travels."""
+    return _compressed(plugrad.bfloat16, process_group, bucket)
+
+
+def _wrapped(hook: Hook, dtype: plugrad.dtype) -> Hook:
+    def wrapper(hook_state: Any, bucket: GradBucket) -> Future[Tensor]:
+        buffer = bucket.buffer()
+        bucket.set_buffer(buffer.to(dtype))
+        return hook(hook_state, bucket).then(lambda done: buffer.copy_(done.value()))
+
+    return wrapper
+
+
+def fp16_compress_wrapper(hook: Hook) -> Hook:
+    """A hook that gives another one the gradients as float16, and turns its result back."""
+    return _wrapped(hook, plugrad.float16)
+
+
+def bf16_compress_wrapper(hook: Hook) -> Hook:
+    """A hook that gives another one the gradients as bfloat16, and turns its result back."""
+    return _wrapped(hook, plugrad.bfloat16)

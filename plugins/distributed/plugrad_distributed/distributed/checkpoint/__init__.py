@@ -1,0 +1,25 @@
+"""`plugrad.distributed.checkpoint`: state dicts that many ranks write together, and that other
+numbers of ranks read.
+
+A checkpoint is a folder of safetensors files, one for each rank, and an index, `index.json`, which
+says where the pieces of each tensor are. The index is replaced last and at once: whenever a process
+dies, the folder holds the last whole checkpoint.
+
+>>> import tempfile, plugrad
+>>> from plugrad.distributed import checkpoint
+>>> folder = tempfile.TemporaryDirectory()
+>>> checkpoint.save({"w": plugrad.arange(3.0), "epoch": 7}, checkpoint_id=folder.name)
+>>> state = {"w": plugrad.zeros(3), "epoch": 0}
+>>> checkpoint.load(state, checkpoint_id=folder.name)
+>>> state
+{'w': tensor([0., 1., 2.]), 'epoch': 7}
+"""
+
+from __future__ import annotations
+
+from plugrad_distributed.distributed.checkpoint.errors import CheckpointError
+from plugrad_distributed.distributed.checkpoint.pieces import Piece, pieces_of
+from plugrad_distributed.distributed.checkpoint.reading import load
+from plugrad_distributed.distributed.checkpoint.writing import async_save, save
+
+__all__ = ["CheckpointError", "Piece", "async_save", "load", "pieces_of", "save"]

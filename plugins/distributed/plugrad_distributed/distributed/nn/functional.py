@@ -1,0 +1,158 @@
+"""Collectives with gradients, by the names and arguments of `torch.distributed.nn.functional`.
+
+Gradients are those of the sum of the losses of all ranks, so all ranks must run backward. Those of
+`plugrad.distributed.functional` are the same with fewer arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.distributed import functional
+from plugrad_distributed.distributed.calls import check_list, check_tensor
+from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.reduce_op import ReduceOp
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]
+
+
+def _ranks(group: Any, function: str) -> ProcessGroup:
+    found = get_group(group, function)
+    if found is None:
+        raise ValueError(f"{function}(): this rank is not part of the group")
+    return found
+
+
+def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+    """The tensor of the rank `src`, on all ranks."""
+    return functional.broadcast(tensor, src, group)
+
+
+def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
+    """The tensors of all ranks, on the rank `dst`; as many zeros on the others.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import gather
+    >>> dist.run_ranks(lambda: gather(plugrad.tensor([1.0 + dist.get_rank()])), 2)
+    [(tensor([1.]), tensor([2.])), (tensor([0.]), tensor([0.]))]
+    """
+    tensor = check_tensor(tensor, "gather", "tensor")
+    ranks = _ranks(group, "gather")
+    found = functional.gather(tensor.unsqueeze(0), dst, 0, ranks)
+    if found.shape[0] == ranks.size():
+        return tuple(found.unbind(0))
+    # Nothing came here; the sum of nothing is zero, and backward runs through it.
+    return (found.sum(0),) * ranks.size()
+
+
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
+    """The r-th tensor of the list of the rank `src`, on rank r. The others' lists only say shape,
+    dtype and device."""
+    ranks = _ranks(group, "scatter")
+    given = check_list(tensors, "scatter", "tensors", ranks.size())
+    size = (1, *given[0].shape)
+    return functional.scatter(plugrad.stack(given), src, 0, size, ranks).squeeze(0)
+
+
+def reduce(
+    tensor: Tensor, dst: int, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
+) -> Tensor:
+    """What the tensors of all ranks give together, on the rank `dst`; zeros on the others."""
+    return functional.reduce(tensor, dst, op, group)
+
+
+def reduce_scatter(
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: ReduceOp | str = ReduceOp.SUM,
+    group: Any = None,
+) -> Tensor:
+    """The r-th tensor, on rank r, of what the lists of all ranks give together. It is written to
+    `output` as well, and returned with its graph."""
+    ranks = _ranks(group, "reduce_scatter")
+    given = check_list(input_list, "reduce_scatter", "input_list", ranks.size())
+    found = functional.reduce_scatter(plugrad.stack(given), 0, op, ranks).squeeze(0)
+    return _written(output, found, "reduce_scatter")
+
+
+def _written(output: Tensor, found: Tensor, function: str) -> Tensor:
+    """A result, which is written to a tensor as well, in its shape."""
+    output = check_tensor(output, function, "output")
+    if output.numel() != found.numel():
+        raise ValueError(
+            f"{function}(): output must have {found.numel()} elements, got {output.numel()}"
+        )
+    found = found.reshape(output.shape)
+    with plugrad.no_grad():
+        output.copy_(found)
+    return found
+
+
+def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
+    """The tensors of all ranks, which have one shape, on each of them.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import all_gather
+    >>> dist.run_ranks(lambda: all_gather(plugrad.tensor([dist.get_rank()])), 2)[0]
+    (tensor([0]), tensor([1]))
+    """
+    tensor = check_tensor(tensor, "all_gather", "tensor")
+    return tuple(functional.all_gather(tensor.unsqueeze(0), 0, group).unbind(0))
+
+
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
+    """`all_gather` as one tensor, in the shape of `output_tensor`, which it is written to."""
+    tensor = check_tensor(input_tensor, "_all_gather_base", "input_tensor")
+    found = functional.all_gather(tensor.unsqueeze(0), 0, group)
+    return _written(output_tensor, found, "_all_gather_base")
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+) -> tuple[Tensor, ...]:
+    """The r-th tensor of the list of every rank, on rank r. The outputs say the shapes of what
+    comes; results are written to them as well, and returned with their graph."""
+    ranks = _ranks(group, "all_to_all")
+    outs = check_list(output_tensor_list, "all_to_all", "output_tensor_list", ranks.size())
+    given = check_list(input_tensor_list, "all_to_all", "input_tensor_list", ranks.size())
+    found = functional.all_to_all_single(
+        plugrad.cat([tensor.reshape(-1) for tensor in given]),
+        [tensor.numel() for tensor in outs],
+        [tensor.numel() for tensor in given],
+        ranks,
+    )
+    parts = found.split([tensor.numel() for tensor in outs])
+    return tuple(_written(out, part, "all_to_all") for out, part in zip(outs, parts, strict=True))
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+) -> Tensor:
+    """Parts of the tensors of all ranks along the first dimension: rank r gets part r of each. It
+    is written to `output` as well, and returned with its graph."""
+    found = functional.all_to_all_single(input, output_split_sizes, input_split_sizes, group)
+    return _written(output, found, "all_to_all_single")
+
+
+def all_reduce(tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None) -> Tensor:
+    """What the tensors of all ranks give together, on each of them."""
+    return functional.all_reduce(tensor, op, group)

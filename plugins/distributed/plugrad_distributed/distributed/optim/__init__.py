@@ -1,0 +1,9 @@
+"""`plugrad.distributed.optim`: optimizers whose state is divided among ranks."""
+
+from __future__ import annotations
+
+from plugrad_distributed.distributed.optim.zero_redundancy_optimizer import (
+    ZeroRedundancyOptimizer,
+)
+
+__all__ = ["ZeroRedundancyOptimizer"]

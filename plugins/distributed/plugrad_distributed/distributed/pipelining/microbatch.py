@@ -1,0 +1,91 @@
+"""Batches in parts, and parts as a batch again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+__all__ = ["TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"]
+
+
+class TensorChunkSpec:
+    """Along which dimension a tensor is split, and parts are joined."""
+
+    def __init__(self, split_dim: int) -> None:
+        self.split_dim = split_dim
+
+    def __repr__(self) -> str:
+        return f"TensorChunkSpec({self.split_dim})"
+
+
+def _parts(value: Any, spec: Any, chunks: int, name: str) -> list[Any]:
+    """A value for each microbatch: parts of a tensor, or of those in a container; else itself."""
+    if isinstance(value, Tensor):
+        dim = 0 if spec is None else spec.split_dim
+        if value.ndim == 0:
+            return [value] * chunks
+        if value.shape[dim] < chunks:
+            raise ValueError(
+                f"{name} must have at least {chunks} elements along dimension {dim}, one for each "
+                f"microbatch, got {value.shape[dim]}"
+            )
+        return list(value.tensor_split(chunks, dim))
+    if isinstance(value, Mapping):
+        split = {key: _parts(item, spec, chunks, f"{name}[{key!r}]") for key, item in value.items()}
+        return [{key: items[n] for key, items in split.items()} for n in range(chunks)]
+    if isinstance(value, list | tuple):
+        lists = [_parts(item, spec, chunks, f"{name}[{n}]") for n, item in enumerate(value)]
+        return [type(value)(items[n] for items in lists) for n in range(chunks)]
+    return [value] * chunks
+
+
+def split_args_kwargs_into_chunks(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None,
+    chunks: int,
+    args_chunk_spec: Sequence[TensorChunkSpec | None] | None = None,
+    kwargs_chunk_spec: Mapping[str, TensorChunkSpec | None] | None = None,
+) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
+    """The arguments of each microbatch. Tensors are split along the first dimension, or that of
+    their spec; what is no tensor is the same for all.
+
+    Raises:
+        ValueError: a tensor has fewer rows than there are microbatches.
+    """
+    specs = list(args_chunk_spec or [None] * len(args))
+    if len(specs) != len(args):
+        raise ValueError(
+            f"args_chunk_spec must have an entry for each of the {len(args)} arguments, got "
+            f"{len(specs)}"
+        )
+    lists = [
+        _parts(value, spec, chunks, f"argument {n}")
+        for n, (value, spec) in enumerate(zip(args, specs, strict=True))
+    ]
+    named = {
+        key: _parts(value, (kwargs_chunk_spec or {}).get(key), chunks, f"argument {key!r}")
+        for key, value in (kwargs or {}).items()
+    }
+    return (
+        [tuple(items[n] for items in lists) for n in range(chunks)],
+        [{key: items[n] for key, items in named.items()} for n in range(chunks)],
+    )
+
+
+def merge_chunks(chunks: Sequence[Any], chunk_spec: Any = None) -> Any:
+    """What the microbatches gave, as one: tensors joined along the first dimension or that of the
+    spec, or stacked if they have none; in containers one by one."""
+    first = chunks[0]
+    if isinstance(first, Tensor):
+        if first.ndim == 0:
+            return plugrad.stack(list(chunks))
+        return plugrad.cat(list(chunks), 0 if chunk_spec is None else chunk_spec.split_dim)
+    if isinstance(first, Mapping):
+        return {key: merge_chunks([chunk[key] for chunk in chunks], chunk_spec) for key in first}
+    if isinstance(first, list | tuple):
+        merged = (merge_chunks(items, chunk_spec) for items in zip(*chunks, strict=True))
+        return type(first)(merged)
+    return first

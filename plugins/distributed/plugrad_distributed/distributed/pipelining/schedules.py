@@ -1,0 +1,250 @@
+"""Schedules: run a batch through the stages of all ranks, as a list of actions says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+from plugrad_distributed.distributed.pipelining import orders
+from plugrad_distributed.distributed.pipelining.microbatch import (
+    TensorChunkSpec,
+    merge_chunks,
+    split_args_kwargs_into_chunks,
+)
+from plugrad_distributed.distributed.pipelining.orders import Action
+from plugrad_distributed.distributed.pipelining.stage import PipelineStage
+
+__all__ = [
+    "PipelineScheduleMulti",
+    "PipelineScheduleSingle",
+    "Schedule1F1B",
+    "ScheduleGPipe",
+    "ScheduleInterleaved1F1B",
+    "ScheduleLoopedBFS",
+]
+
+
+class _Schedule:
+    """What all schedules share. `order` says what this rank does."""
+
+    def __init__(
+        self,
+        stages: Sequence[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Tensor] | None = None,
+        args_chunk_spec: Sequence[TensorChunkSpec | None] | None = None,
+        kwargs_chunk_spec: Mapping[str, TensorChunkSpec | None] | None = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+    ) -> None:
+        if not isinstance(n_microbatches, int) or n_microbatches < 1:
+            raise ValueError(f"n_microbatches must be positive, got {n_microbatches!r}")
+        for stage in stages:
+            if not isinstance(stage, PipelineStage):
+                raise TypeError(
+                    f"a schedule takes PipelineStage objects, got {type(stage).__name__}"
+                )
+        self._stages = {stage.stage_index: stage for stage in stages}
+        first = next(iter(self._stages.values()))
+        wanted = range(first.group_rank, first.num_stages, first.group_size)
+        if sorted(self._stages) != list(wanted):
+            raise ValueError(
+                f"rank {first.group_rank} of {first.group_size} has the stages {list(wanted)} of "
+                f"{first.num_stages}, got {sorted(self._stages)}"
+            )
+        self._count = n_microbatches
+        self._loss_fn = loss_fn
+        self._args_spec = args_chunk_spec
+        self._kwargs_spec = kwargs_chunk_spec
+        self._merge_spec = output_merge_spec
+        self._scale_grads = scale_grads
+        self.order: list[Action] = self._order(first, n_microbatches)
+
+    def _order(self, stage: PipelineStage, count: int) -> list[Action]:
+        raise NotImplementedError
+
+    def step(
+        self,
+        *args: Any,
+        target: Tensor | None = None,
+        losses: list[Tensor] | None = None,
+        return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Run a batch forward and backward; gradients are added to those of the parameters.
+
+        Args:
+            args: what the model gets; on the rank of the first stage only.
+            target: what the last stage's results are compared with; on that rank only.
+            losses: gets the loss of each microbatch there.
+            return_outputs: whether to return the results on the rank of the last stage.
+            loss_kwargs: more arguments for `loss_fn`.
+            kwargs: for the modules of this rank.
+
+        Returns:
+            The results of the whole batch on the rank of the last stage, None on others.
+        """
+        if self._loss_fn is None and any(stage.is_last for stage in self._stages.values()):
+            raise ValueError(
+                f"{type(self).__name__}.step(): the schedule needs a loss_fn; eval() runs forward "
+                "only"
+            )
+        run = _Run(self, args, kwargs, target, loss_kwargs or {})
+        try:
+            for action in self.order:
+                run.do(action)
+        finally:
+            for stage in self._stages.values():
+                stage.finish()
+        if self._scale_grads:
+            for stage in self._stages.values():
+                stage.scale_grads(self._count)
+        if losses is not None:
+            losses[:] = [loss.detach() for loss in run.losses]
+        return run.merged() if return_outputs else None
+
+    def eval(
+        self,
+        *args: Any,
+        target: Tensor | None = None,
+        losses: list[Tensor] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Run a batch forward only, without a graph."""
+        run = _Run(self, args, kwargs, target, {})
+        with plugrad.no_grad():
+            try:
+                for action in self.order:
+                    if action.kind == "F":
+                        run.do(action)
+            finally:
+                for stage in self._stages.values():
+                    stage.finish()
+        if losses is not None:
+            losses[:] = run.losses
+        return run.merged()
+
+
+class _Run:
+    """One batch on its way."""
+
+    def __init__(
+        self,
+        schedule: _Schedule,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        target: Tensor | None,
+        loss_kwargs: dict[str, Any],
+    ) -> None:
+        self._schedule = schedule
+        self._count = schedule._count
+        self._args, self._kwargs = split_args_kwargs_into_chunks(
+            args, kwargs, self._count, schedule._args_spec if args else None, schedule._kwargs_spec
+        )
+        self._targets: list[Any] = [None] * self._count
+        if target is not None:
+            pairs, _ = split_args_kwargs_into_chunks((target,), None, self._count)
+            self._targets = [pair[0] for pair in pairs]
+        self._loss_kwargs = loss_kwargs
+        self._outputs: dict[int, Any] = {}
+        self._losses: dict[int, Tensor] = {}
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """Those of the microbatches, in their order."""
+        return [self._losses[number] for number in sorted(self._losses)]
+
+    def do(self, action: Action) -> None:
+        """Run one action."""
+        stage = self._schedule._stages[action.stage]
+        number = action.microbatch
+        last = number == self._count - 1
+        if action.kind == "B":
+            stage.backward_one_chunk(number, self._losses.get(number), last)
+            return
+        outputs = stage.forward_one_chunk(number, self._args[number], self._kwargs[number], last)
+        if stage.is_last:
+            self._outputs[number] = outputs
+            loss_fn, target = self._schedule._loss_fn, self._targets[number]
+            if loss_fn is not None and target is not None:
+                self._losses[number] = loss_fn(outputs, target, **self._loss_kwargs)
+
+    def merged(self) -> Any:
+        """The results of the whole batch, or None where there are none."""
+        if not self._outputs:
+            return None
+        parts = [self._outputs[number] for number in range(self._count)]
+        return merge_chunks(parts, self._schedule._merge_spec)
+
+
+class PipelineScheduleSingle(_Schedule):
+    """A schedule with one stage on each rank.
+
+    Args:
+        stage: this rank's.
+        n_microbatches: in how many parts a batch is split.
+        loss_fn: of results and target, on the last stage; it should be a mean over the batch.
+        args_chunk_spec, kwargs_chunk_spec: along which dimension arguments are split; the first.
+        output_merge_spec: along which dimension results are joined; the first.
+        scale_grads: whether gradients are divided by `n_microbatches`, as losses that are means
+            want it.
+    """
+
+    def __init__(
+        self,
+        stage: PipelineStage,
+        n_microbatches: int,
+        loss_fn: Callable[..., Tensor] | None = None,
+        args_chunk_spec: Sequence[TensorChunkSpec | None] | None = None,
+        kwargs_chunk_spec: Mapping[str, TensorChunkSpec | None] | None = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+    ) -> None:
+        super().__init__(
+            [stage],
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            scale_grads,
+        )
+
+
+class ScheduleGPipe(PipelineScheduleSingle):
+    """All microbatches forward, then all backward: simple, and keeps all of them."""
+
+    def _order(self, stage: PipelineStage, count: int) -> list[Action]:
+        return orders.gpipe(stage.stage_index, count)
+
+
+class Schedule1F1B(PipelineScheduleSingle):
+    """One forward, one backward: keeps no more microbatches than there are stages."""
+
+    def _order(self, stage: PipelineStage, count: int) -> list[Action]:
+        return orders.one_f_one_b(stage.stage_index, stage.num_stages, count)
+
+
+class PipelineScheduleMulti(_Schedule):
+    """A schedule with several stages on each rank: rank r has the stages r, r + size, and so on.
+
+    Args:
+        stages: this rank's. The other arguments are those of `PipelineScheduleSingle`.
+    """
+
+
+class ScheduleLoopedBFS(PipelineScheduleMulti):
+    """All microbatches through one stage, then through the next one of the rank."""
+
+    def _order(self, stage: PipelineStage, count: int) -> list[Action]:
+        return orders.looped_bfs(stage.group_rank, stage.group_size, stage.num_stages, count)
+
+
+class ScheduleInterleaved1F1B(PipelineScheduleMulti):
+    """One forward, one backward, with stages in turns: ranks idle for a shorter time."""
+
+    def _order(self, stage: PipelineStage, count: int) -> list[Action]:
+        return orders.interleaved_1f1b(stage.group_rank, stage.group_size, stage.num_stages, count)

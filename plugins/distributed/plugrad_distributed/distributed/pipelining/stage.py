@@ -1,0 +1,237 @@
+"""PipelineStage: a part of a model on one rank, and what passes between it and its neighbours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import plugrad
+from plugrad import Tensor
+from plugrad_distributed.distributed.points import irecv, isend
+from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.work import Work
+
+__all__ = ["PipelineStage"]
+
+FORWARD, BACKWARD = 0, 1
+
+
+class Kept:
+    """What a stage keeps of a microbatch between forward and backward."""
+
+    def __init__(self, inputs: Sequence[Any], outputs: Any) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+
+
+class PipelineStage:
+    """A part of a model, which runs on this rank.
+
+    Its module gets the results of the stage before as positional arguments, beside keyword
+    arguments of its own. Results are tensors: one, or a tuple.
+
+    Args:
+        submodule: the part.
+        stage_index: its number, from 0.
+        num_stages: how many there are. Stage s is on the rank s modulo the number of ranks.
+        device: where the stage's tensors are.
+        group: the ranks; all by default.
+
+    Raises:
+        ValueError: the number is none of the stages, or is another rank's.
+    """
+
+    def __init__(
+        self,
+        submodule: Any,
+        stage_index: int,
+        num_stages: int,
+        device: Any,
+        input_args: Any = None,
+        output_args: Any = None,
+        group: Any = None,
+    ) -> None:
+        found = get_group(group, "PipelineStage")
+        if found is None:
+            raise ValueError("PipelineStage(): this rank is not part of the group")
+        if not 0 <= stage_index < num_stages:
+            raise ValueError(
+                f"PipelineStage(): stage_index must be in the interval [0, {num_stages - 1}], got "
+                f"{stage_index}"
+            )
+        if num_stages % found.size():
+            raise ValueError(
+                f"PipelineStage(): num_stages must be a multiple of the {found.size()} ranks, got "
+                f"{num_stages}"
+            )
+        if stage_index % found.size() != found.rank():
+            raise ValueError(
+                f"PipelineStage(): stage {stage_index} is on rank {stage_index % found.size()} of "
+                f"the group, this is rank {found.rank()}"
+            )
+        self.submod = submodule
+        self.stage_index = stage_index
+        self.num_stages = num_stages
+        self.device = plugrad.device(device)
+        self.group: ProcessGroup = found
+        self.group_rank, self.group_size = found.rank(), found.size()
+        self._kept: dict[int, Kept] = {}
+        self._sent: list[Work] = []
+        # By direction and microbatch: shapes and dtypes of what arrives, told before the first time
+        # and whenever the sender's batch has others.
+        self._expected: dict[tuple[int, int], Any] = {}
+        self._told: dict[tuple[int, int], Any] = {}
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the batch comes in here."""
+        return self.stage_index == 0
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the results come out here."""
+        return self.stage_index == self.num_stages - 1
+
+    def __repr__(self) -> str:
+        return f"PipelineStage({self.stage_index} of {self.num_stages}, {self.submod})"
+
+    # What passes between stages
+
+    def _peer(self, step: int) -> int:
+        return self.group.ranks[(self.stage_index + step) % self.group_size]
+
+    def _tag(self, direction: int, sender: int, microbatch: int) -> int:
+        return (microbatch * self.num_stages + sender) * 2 + direction + 1
+
+    def _send(self, tensors: Sequence[Tensor | None], step: int, microbatch: int) -> None:
+        direction = FORWARD if step > 0 else BACKWARD
+        about = [
+            None
+            if tensor is None
+            else (tuple(tensor.shape), str(tensor.dtype).rpartition(".")[2], tensor.requires_grad)
+            for tensor in tensors
+        ]
+        peer = self._peer(step)
+        key = (direction, microbatch)
+        news = self._told.get(key) != about
+        tag = self._tag(direction, self.stage_index, microbatch)
+        # First the length of a text that says shapes and dtypes, 0 if they are as before.
+        text = json.dumps(about).encode() if news else b""
+        self._keep(plugrad.tensor([len(text)]), peer, tag)
+        if news:
+            self._told[key] = about
+            self._keep(plugrad.from_numpy(np.frombuffer(bytearray(text), np.uint8)), peer, tag)
+        for tensor in tensors:
+            if tensor is not None:
+                self._keep(tensor.detach(), peer, tag)
+
+    def _keep(self, tensor: Tensor, peer: int, tag: int) -> None:
+        work = isend(tensor, peer, self.group, tag)
+        assert work is not None
+        self._sent.append(work)
+
+    def _receive(self, step: int, microbatch: int) -> list[Tensor | None]:
+        direction = FORWARD if step < 0 else BACKWARD
+        peer = self._peer(step)
+        key = (direction, microbatch)
+        tag = self._tag(direction, self.stage_index + step, microbatch)
+        length = plugrad.zeros(1, dtype=plugrad.int64)
+        self._await(irecv(length, peer, self.group, tag))
+        if length.tolist() != [0]:
+            text = plugrad.empty(length.tolist(), dtype=plugrad.uint8)
+            self._await(irecv(text, peer, self.group, tag))
+            self._expected[key] = json.loads(text.numpy().tobytes())
+        found: list[Tensor | None] = []
+        for about in self._expected[key]:
+            if about is None:
+                found.append(None)
+                continue
+            shape, dtype, needs_grad = about
+            tensor = plugrad.empty(shape, dtype=getattr(plugrad, dtype), device=self.device)
+            self._await(irecv(tensor, peer, self.group, tag))
+            found.append(tensor.requires_grad_(needs_grad and plugrad.is_grad_enabled()))
+        return found
+
+    @staticmethod
+    def _await(work: Work | None) -> None:
+        assert work is not None
+        work.wait()
+
+    def finish(self) -> None:
+        """Wait until all that was sent has left, and forget the microbatches."""
+        sent, self._sent = self._sent, []
+        for work in sent:
+            work.wait()
+        self._kept.clear()
+
+    # Microbatches
+
+    def forward_one_chunk(
+        self, microbatch: int, args: tuple[Any, ...], kwargs: dict[str, Any], last: bool = True
+    ) -> Any:
+        """Run a microbatch forward: on the first stage with `args`, else with what the stage before
+        sends.
+
+        Args:
+            last: whether it is the last microbatch: a data parallel module averages then.
+        """
+        inputs: Sequence[Any] = args if self.is_first else self._receive(-1, microbatch)
+        with self._without_averages(last):
+            outputs = self.submod(*inputs, **kwargs)
+        self._kept[microbatch] = Kept(inputs, outputs)
+        if not self.is_last:
+            self._send(self._tensors(outputs), 1, microbatch)
+        return outputs
+
+    def _without_averages(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+        no_sync = getattr(self.submod, "no_sync", None)
+        if last or no_sync is None:
+            return contextlib.nullcontext()
+        found: contextlib.AbstractContextManager[Any] = no_sync()
+        return found
+
+    def _tensors(self, outputs: Any) -> list[Tensor]:
+        found = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+        for number, tensor in enumerate(found):
+            if not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"stage {self.stage_index} must give tensors to the next one, got "
+                    f"{type(tensor).__name__} as result {number}"
+                )
+        return found
+
+    def backward_one_chunk(self, microbatch: int, loss: Tensor | None, last: bool = True) -> None:
+        """Run a microbatch backward: from its loss on the last stage, else from the gradients that
+        the stage behind sends."""
+        kept = self._kept.pop(microbatch)
+        with self._without_averages(last):
+            if self.is_last:
+                if loss is None:
+                    raise ValueError(
+                        "the schedule needs a loss_fn, whose loss the last stage runs backward from"
+                    )
+                loss.backward()
+            else:
+                grads = self._receive(1, microbatch)
+                pairs = [
+                    (tensor, grad)
+                    for tensor, grad in zip(self._tensors(kept.outputs), grads, strict=True)
+                    if tensor.requires_grad and grad is not None
+                ]
+                if pairs:
+                    tensors, arrived = zip(*pairs, strict=True)
+                    plugrad.autograd.backward(tensors, arrived)
+        if not self.is_first:
+            self._send([tensor.grad for tensor in kept.inputs], -1, microbatch)
+
+    def scale_grads(self, divisor: int) -> None:
+        """Divide the gradients of the parameters."""
+        with plugrad.no_grad():
+            for parameter in self.submod.parameters():
+                if parameter.grad is not None:
+                    parameter.grad.div_(divisor)

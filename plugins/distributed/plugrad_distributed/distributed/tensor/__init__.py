@@ -1,0 +1,40 @@
+"""`plugrad.distributed.tensor`: tensors that lie on a mesh of ranks, by the names of
+`torch.distributed.tensor`."""
+
+from __future__ import annotations
+
+from plugrad_distributed.distributed.device_mesh import DeviceMesh, init_device_mesh
+from plugrad_distributed.tensor import registration
+from plugrad_distributed.tensor.dtensor import DTensor
+from plugrad_distributed.tensor.functions import (
+    distribute_module,
+    distribute_tensor,
+    empty,
+    full,
+    ones,
+    rand,
+    randn,
+    zeros,
+)
+from plugrad_distributed.tensor.placement import Partial, Placement, Replicate, Shard
+
+__all__ = [
+    "DTensor",
+    "DeviceMesh",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_module",
+    "distribute_tensor",
+    "empty",
+    "full",
+    "init_device_mesh",
+    "ones",
+    "rand",
+    "randn",
+    "zeros",
+]
+
+# Kept for as long as the module: the rules go with it.
+_library = registration.register_rules()

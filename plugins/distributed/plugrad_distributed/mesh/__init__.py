@@ -1,0 +1,1 @@
+"""Meshes: ranks in a grid, with a group along each dimension."""

@@ -1,0 +1,385 @@
+"""DeviceMesh: ranks in a grid, and the groups along its dimensions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.distributed.starting import (
+    get_rank,
+    init_process_group,
+    is_initialized,
+    new_group,
+)
+from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_distributed.groups.world import World, current_world, default_group
+
+__all__ = ["DeviceMesh", "current_mesh", "init_device_mesh"]
+
+_blocks = threading.local()
+
+
+class DeviceMesh:
+    """Ranks in a grid. Each line along a dimension is a group.
+
+    All ranks make the same meshes in the same order, also those that are not in them.
+
+    Args:
+        device_type: what the ranks compute on: ``"cpu"``, ``"cuda"``.
+        mesh: the ranks' numbers, in nested lists, an array or a tensor of integers.
+        mesh_dim_names: a name for each dimension.
+
+    Raises:
+        RuntimeError: the names do not fit, a rank comes twice, or there are fewer ranks.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import DeviceMesh
+    >>> def place():
+    ...     mesh = DeviceMesh("cpu", [[0, 1], [2, 3]], mesh_dim_names=("dp", "tp"))
+    ...     return mesh.get_coordinate(), mesh["tp"].mesh.tolist()
+    >>> dist.run_ranks(place, 4)[3]
+    ((1, 1), [2, 3])
+    """
+
+    def __init__(
+        self,
+        device_type: str,
+        mesh: Any,
+        *,
+        mesh_dim_names: Sequence[str] | None = None,
+        _groups: Sequence[ProcessGroup | None] | None = None,
+        _root: DeviceMesh | None = None,
+        _root_dims: tuple[int, ...] = (),
+    ) -> None:
+        ranks = np.array(mesh.tolist() if isinstance(mesh, Tensor) else mesh, dtype=np.int64)
+        names = tuple(mesh_dim_names) if mesh_dim_names else None
+        _check(ranks, names)
+        self._device_type = device_type
+        self._ranks = ranks
+        self._names = names
+        self._root = self if _root is None else _root
+        self._root_dims = _root_dims or tuple(range(ranks.ndim))
+        self._flattened: dict[str, DeviceMesh] = {}
+        if not is_initialized():
+            init_process_group()
+        self._world: World = current_world()
+        if ranks.size > default_group().size() or ranks.max() >= default_group().size():
+            raise RuntimeError(
+                f"Mesh should not be bigger than default world size {default_group().size()}, but "
+                f"found {ranks.size} ranks, the highest of which is {ranks.max()}!"
+            )
+        found = np.argwhere(ranks == get_rank())
+        self._coordinate = tuple(int(place) for place in found[0]) if len(found) else None
+        self._groups = _make_groups(ranks, names) if _groups is None else list(_groups)
+
+    @property
+    def device_type(self) -> str:
+        """What the ranks compute on."""
+        return self._device_type
+
+    @property
+    def mesh(self) -> Tensor:
+        """The ranks' numbers."""
+        found: Tensor = plugrad.tensor(self._ranks.tolist(), dtype=plugrad.int32, device="cpu")
+        return found
+
+    @property
+    def mesh_dim_names(self) -> tuple[str, ...] | None:
+        """The names of the dimensions."""
+        return self._names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many ranks there are along each dimension."""
+        return tuple(self._ranks.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._ranks.ndim
+
+    def size(self, mesh_dim: int | None = None) -> int:
+        """How many ranks there are, in all or along a dimension."""
+        return int(self._ranks.size if mesh_dim is None else self._ranks.shape[mesh_dim])
+
+    def get_rank(self) -> int:
+        """This process's number among all."""
+        return get_rank()
+
+    def get_coordinate(self) -> tuple[int, ...] | None:
+        """Where this rank is in the grid; None if it is not in it."""
+        return self._coordinate
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """This rank's number along a dimension, which may be left out if there is one."""
+        group = self.get_group(mesh_dim)
+        return group.rank()
+
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The group along a dimension that this rank is in.
+
+        Raises:
+            RuntimeError: there are several dimensions and none is named; or this rank is not in
+                the mesh.
+            KeyError: there is no dimension of that name.
+        """
+        if mesh_dim is None:
+            if self.ndim > 1:
+                raise RuntimeError(
+                    f"Found the DeviceMesh have {self.ndim} dimensions, so mesh_dim needs to be "
+                    "specified. If you want to get the list of all the ProcessGroups in the "
+                    "DeviceMesh, please use `get_all_groups()` instead."
+                )
+            mesh_dim = 0
+        if isinstance(mesh_dim, str):
+            if mesh_dim in self._root._flattened:
+                return self._root._flattened[mesh_dim].get_group()
+            mesh_dim = self._dim_named(mesh_dim)
+        found = self._groups[mesh_dim]
+        if found is None:
+            raise RuntimeError(f"rank {get_rank()} is not in {self!r}")
+        return found
+
+    def get_all_groups(self) -> list[ProcessGroup]:
+        """The groups along all dimensions."""
+        return [self.get_group(dim) for dim in range(self.ndim)]
+
+    def _dim_named(self, name: str) -> int:
+        if self._names is None:
+            raise KeyError("No `mesh_dim_names` found.")
+        if name not in self._names:
+            raise KeyError(
+                f"Mesh dimension '{name}' does not exist. Available mesh dimensions are: "
+                f"mesh_dim_names={self._names}"
+            )
+        return self._names.index(name)
+
+    def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
+        """The part of the mesh along some dimensions that this rank is in.
+
+        Raises:
+            RuntimeError: the mesh has no names.
+            KeyError: a name does not exist, or the names are not in the mesh's order.
+        """
+        if self._names is None:
+            raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
+        wanted = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
+        if wanted == self._names:
+            return self
+        if len(wanted) == 1 and wanted[0] in self._root._flattened and self is self._root:
+            return self._root._flattened[wanted[0]]
+        valid = [*self._names, *self._root._flattened]
+        if any(name not in self._names for name in wanted):
+            raise KeyError(
+                f"Invalid mesh_dim_names {wanted} specified. Valid mesh_dim_names are {valid}."
+            )
+        dims = [self._names.index(name) for name in wanted]
+        if dims != sorted(set(dims)):
+            raise KeyError(
+                f"Invalid mesh_dim_names {wanted} specified. Mesh dim indices should be in "
+                "ascending order."
+            )
+        here = self._coordinate or (0,) * self.ndim
+        index = tuple(slice(None) if dim in dims else here[dim] for dim in range(self.ndim))
+        return DeviceMesh(
+            self._device_type,
+            self._ranks[index],
+            mesh_dim_names=wanted,
+            _groups=[self._groups[dim] for dim in dims],
+            _root=self._root,
+            _root_dims=tuple(self._root_dims[dim] for dim in dims),
+        )
+
+    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
+        """The same ranks along one dimension. All ranks of the mesh that this is a part of call it.
+
+        Args:
+            mesh_dim_name: by default the names of the dimensions, joined by ``_``.
+        """
+        name = mesh_dim_name or "_".join(self._names or [f"dim{d}" for d in self._root_dims])
+        root = self._root
+        if name in (root._names or ()):
+            raise ValueError(f"{name} already exists for dimensions of {root!r}")
+        known = root._flattened.get(name)
+        if known is not None:
+            if known.size() != self.size():
+                raise ValueError(f"Flatten mesh with mesh_dim_name {name} has been created before")
+            return known
+        others = [dim for dim in range(root.ndim) if dim not in self._root_dims]
+        rows = root._ranks.transpose(*others, *self._root_dims).reshape(-1, self.size())
+        group: ProcessGroup | None = None
+        mine = rows[0]
+        for row in rows:
+            made = new_group(row.tolist(), group_desc=f"mesh_{name}")
+            if isinstance(made, ProcessGroup):
+                group, mine = made, row
+        flat = DeviceMesh(
+            self._device_type, mine, mesh_dim_names=(name,), _groups=[group], _root=root
+        )
+        root._flattened[name] = flat
+        return flat
+
+    @staticmethod
+    def from_group(
+        group: ProcessGroup | Sequence[ProcessGroup],
+        device_type: str,
+        mesh: Any = None,
+        *,
+        mesh_dim_names: Sequence[str] | None = None,
+    ) -> DeviceMesh:
+        """A mesh over groups that are there already: one for each dimension.
+
+        Args:
+            group: a group, or one for each dimension; then `mesh` says where the ranks are.
+
+        Raises:
+            ValueError: `mesh` does not fit the groups.
+        """
+        if isinstance(group, ProcessGroup):
+            ranks = list(group.ranks)
+            given = None if mesh is None else np.array(mesh).reshape(-1).tolist()
+            if given is not None and given != ranks:
+                raise ValueError(
+                    f"Invalid mesh {given} for ProcessGroup with ranks {ranks}"
+                )
+            return DeviceMesh(
+                device_type, ranks, mesh_dim_names=mesh_dim_names, _groups=[group]
+            )
+        groups = list(group)
+        if not groups:
+            raise ValueError("Expects at least one ProcessGroup to be passed")
+        if mesh is None:
+            raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+        ranks_of = np.array(mesh.tolist() if isinstance(mesh, Tensor) else mesh)
+        if ranks_of.ndim != len(groups):
+            raise ValueError(
+                "Expects mesh with ndim equal to number of ProcessGroups but got mesh "
+                f"{ranks_of.tolist()} and {len(groups)} ProcessGroups"
+            )
+        return DeviceMesh(device_type, ranks_of, mesh_dim_names=mesh_dim_names, _groups=groups)
+
+    def _key(self) -> tuple[Any, ...]:
+        ranks = tuple(self._ranks.reshape(-1).tolist())
+        return (self.shape, ranks, self._device_type, self._names, id(self._world))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, DeviceMesh) and self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __enter__(self) -> DeviceMesh:
+        _stack().append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _stack().pop()
+
+    def __repr__(self) -> str:
+        if self._names is None:
+            dims = str(self.shape)
+        else:
+            named = zip(self._names, self.shape, strict=True)
+            dims = f"({', '.join(f'{name}={size}' for name, size in named)})"
+        return f"DeviceMesh({dims}, {self._device_type!r}, ranks={self._ranks.tolist()})"
+
+
+def _stack() -> list[DeviceMesh]:
+    found: list[DeviceMesh] | None = getattr(_blocks, "stack", None)
+    if found is None:
+        found = _blocks.stack = []
+    return found
+
+
+def current_mesh() -> DeviceMesh:
+    """The mesh of the innermost ``with mesh:`` block of this thread.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    stack = _stack()
+    if not stack:
+        raise RuntimeError("No device mesh is currently active!")
+    return stack[-1]
+
+
+def _check(ranks: Any, names: tuple[str, ...] | None) -> None:
+    if ranks.size == 0:
+        raise RuntimeError("DeviceMesh: mesh must name a rank at least, got none")
+    if len(np.unique(ranks)) < ranks.size:
+        raise RuntimeError(f"DeviceMesh: a rank must not come twice in mesh, got {ranks.tolist()}")
+    if names is None:
+        return
+    if len(set(names)) != len(names):
+        raise RuntimeError(
+            "Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names "
+            f"{names}"
+        )
+    if len(names) != ranks.ndim:
+        raise RuntimeError(
+            "mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): "
+            f"{len(names)} and len(mesh_shape):{ranks.ndim}."
+        )
+
+
+def _make_groups(ranks: Any, names: tuple[str, ...] | None) -> list[ProcessGroup | None]:
+    """The group along each dimension that this rank is in. Every rank makes all of them, in one
+    order, since names of groups are counted."""
+    everyone = default_group()
+    if ranks.ndim == 1 and ranks.tolist() == list(everyone.ranks):
+        return [everyone]
+    found: list[ProcessGroup | None] = []
+    for dim in range(ranks.ndim):
+        mine: ProcessGroup | None = None
+        for row in np.moveaxis(ranks, dim, -1).reshape(-1, ranks.shape[dim]):
+            name = names[dim] if names else f"dim_{dim}"
+            # In the order of the mesh, which new_group sorts.
+            if row.tolist() != sorted(row.tolist()):
+                raise RuntimeError(
+                    f"DeviceMesh: ranks must rise along each dimension of mesh, got {row.tolist()}"
+                )
+            made = new_group(row.tolist(), group_desc=f"mesh_{name}")
+            if isinstance(made, ProcessGroup):
+                mine = made
+        found.append(mine)
+    return found
+
+
+def init_device_mesh(
+    device_type: str,
+    mesh_shape: Sequence[int],
+    *,
+    mesh_dim_names: Sequence[str] | None = None,
+) -> DeviceMesh:
+    """A mesh of a shape with the first ranks in their order.
+
+    The default group is made if there is none yet. All ranks call this with the same shape.
+
+    Args:
+        device_type: what the ranks compute on: ``"cpu"``, ``"cuda"``, without an index.
+        mesh_shape: how many ranks there are along each dimension.
+        mesh_dim_names: a name for each dimension.
+
+    Raises:
+        RuntimeError: names and shape do not fit, or there are not so many ranks.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> dist.run_ranks(lambda: init_device_mesh("cpu", (2, 2)).get_coordinate(), 4)
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    shape = tuple(mesh_shape)
+    if mesh_dim_names is not None:
+        _check(np.arange(int(np.prod(shape))).reshape(shape), tuple(mesh_dim_names))
+    if not device_type.isalpha():
+        raise RuntimeError(
+            f"Device type with index is not supported but got {device_type}. If you maintained a "
+            "'plugrad.device' object, it's recommended to pass in 'device.type'."
+        )
+    ranks = np.arange(int(np.prod(shape))).reshape(shape)
+    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)

@@ -1,0 +1,1 @@
+"""DTensor: tensors that lie on a mesh of ranks."""

@@ -1,0 +1,66 @@
+"""What a DTensor has in place of an array: this rank's tensor, the mesh, and placements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plugrad import Tensor
+
+from plugrad_distributed.mesh.device_mesh import DeviceMesh
+from plugrad_distributed.tensor.placement import Placements
+
+__all__ = ["Origin", "ShardedArray", "row_major"]
+
+
+Origin = tuple["ShardedArray", Any, tuple[Any, ...], int]
+
+
+class ShardedArray:
+    """The array of a tensor whose kernel key is `Sharded`.
+
+    Attributes:
+        local: what this rank has, a tensor outside of any graph.
+        mesh: the ranks that have parts of it.
+        placements: one for each dimension of the mesh.
+        shape: that of the whole.
+        steps: the strides of the whole, in elements, as if it were in one memory.
+        origin: of a view whose elements had to be moved between ranks, what it is a view of: writes
+            go back there. The array, the operator, its other arguments, and which result it is.
+    """
+
+    __slots__ = ("local", "mesh", "origin", "placements", "shape", "steps")
+
+    def __init__(
+        self,
+        local: Tensor,
+        mesh: DeviceMesh,
+        placements: Placements,
+        shape: Sequence[int],
+        steps: Sequence[int] | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        self.local = local
+        self.mesh = mesh
+        self.placements = placements
+        self.shape = tuple(shape)
+        self.steps = row_major(self.shape) if steps is None else tuple(steps)
+        self.origin = origin
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return self.local.dtype
+
+    def __repr__(self) -> str:
+        return f"ShardedArray({self.shape}, {self.placements} on {self.mesh!r})"
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a tensor whose elements lie row by row."""
+    found: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(found))

@@ -1,0 +1,225 @@
+"""The backend behind the dispatch key `Sharded`.
+
+A DTensor is a tensor of a backend of its own: where others have an array it has a `ShardedArray`.
+So its keys are `AutogradSharded` and `Sharded`, and all that is above the backends, autograd, hooks,
+views and their versions, forward mode and `torch.func`'s levels, is the core's and works as for any
+tensor. The table of propagation rules is this backend's table of kernels; what a rule calls on
+this rank's parts are operators again, at the key of the device that has them.
+
+Each mesh is a device of this backend, ``sharded:0``, ``sharded:1``, in the order in which they are
+first used. So a tensor that a model makes on ``x.device`` is a DTensor like `x`, replicated, and a
+call that mixes ranks' own tensors with DTensors is an error of devices. PyTorch tells the device of
+the parts instead, and such programs have to convert tensors by hand.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+from plugrad.plugins import Backend, DeviceQueue
+from plugrad.plugins.tracing import generators, tensor_of
+
+from plugrad_distributed.mesh.device_mesh import DeviceMesh
+from plugrad_distributed.tensor.array import ShardedArray
+from plugrad_distributed.tensor.placement import Replicate
+from plugrad_distributed.tensor.redistribution import redistribute_local
+
+__all__ = [
+    "NAME",
+    "MeshGenerator",
+    "ShardedBackend",
+    "as_tensor",
+    "device_of",
+    "host_generator",
+    "mesh_at",
+    "whole",
+    "write_back",
+]
+
+NAME = "sharded"
+
+_lock = threading.Lock()
+_meshes: list[DeviceMesh] = []
+_numbers: dict[DeviceMesh, int] = {}
+
+
+def device_of(mesh: DeviceMesh) -> Any:
+    """The device that a mesh is, for its tensors."""
+    number = _numbers.get(mesh)
+    if number is None:
+        with _lock:
+            number = _numbers.setdefault(mesh, len(_meshes))
+            if number == len(_meshes):
+                _meshes.append(mesh)
+    return plugrad.device(NAME, number)
+
+
+def mesh_at(index: int) -> DeviceMesh:
+    """The mesh that a device of this index is.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    if not 0 <= index < len(_meshes):
+        raise RuntimeError(
+            f"device '{NAME}:{index}' is no mesh: there are {len(_meshes)} that tensors lie on"
+        )
+    return _meshes[index]
+
+
+def host_generator(mesh: DeviceMesh) -> Any:
+    """The host's generator behind a mesh's default one."""
+    return generators(NAME)[device_of(mesh).index].host
+
+
+def as_tensor(array: ShardedArray) -> Tensor:
+    """A tensor around an array of this backend, outside of any graph."""
+    made: Tensor = tensor_of(array, array.dtype, device_of(array.mesh))
+    return made
+
+
+def whole(array: ShardedArray) -> Tensor:
+    """The whole tensor, on each rank: a collective."""
+    target = (Replicate(),) * array.mesh.ndim
+    return redistribute_local(array.local, array.mesh, array.placements, target, array.shape)
+
+
+class ShardedBackend(Backend):
+    """Arrays that are spread over a mesh of ranks."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME, array_type=ShardedArray, key_name="Sharded")
+
+    def device_count(self) -> int:
+        # Two at least: a backend with one device names it without its number, and the first mesh
+        # keeps its name when a second one comes.
+        return max(len(_meshes), 2) if _meshes else 0
+
+    def problem(self) -> str | None:
+        if _meshes:
+            return None
+        return "no tensor lies on a mesh; plugrad.distributed.tensor.distribute_tensor makes one"
+
+    def describe(self) -> Mapping[str, str]:
+        return {"meshes": str(len(_meshes))}
+
+    def kernels(self) -> Any:
+        """What the core writes with; all other kernels work on tensors, and are registered by
+        `plugrad_distributed.tensor.kernels`."""
+        return {"copy_": _copy}
+
+    def native_dtype(self, dtype: Any) -> Any:
+        return dtype
+
+    def dtype_of(self, array: Any) -> Any:
+        return array.dtype
+
+    def strides(self, array: Any) -> tuple[int, ...]:
+        found: tuple[int, ...] = array.steps
+        return found
+
+    def from_host(self, array: Any, index: int) -> ShardedArray:
+        """The same elements on each rank, which has them already."""
+        mesh = mesh_at(index)
+        local = plugrad.from_numpy(array).to(mesh.device_type)
+        return ShardedArray(local, mesh, (Replicate(),) * mesh.ndim, array.shape)
+
+    def to_host(self, array: Any) -> Any:
+        """All elements: a collective, unless each rank has the whole."""
+        return whole(array).numpy(force=True)
+
+    def copy_to_device(self, array: Any, index: int, non_blocking: bool = False) -> ShardedArray:
+        mesh = mesh_at(index)
+        if mesh == array.mesh:
+            local = array.local.clone()
+            return ShardedArray(local, mesh, array.placements, array.shape, array.steps)
+        local = whole(array).to(mesh.device_type, copy=True)
+        return ShardedArray(local, mesh, (Replicate(),) * mesh.ndim, array.shape)
+
+    def make_queue(self, index: int) -> DeviceQueue:
+        return _CallersQueue()
+
+    def make_generator(self, index: int) -> Any:
+        return MeshGenerator()
+
+    def printed(self, array: Any) -> str:
+        """Prints without a collective, so that one rank alone can print."""
+        return (
+            f"DTensor(local_tensor={array.local!r}, device_mesh={array.mesh!r}, "
+            f"placements={array.placements!r})"
+        )
+
+
+def _copy(target: ShardedArray, source: ShardedArray) -> ShardedArray:
+    """Write a tensor of the same or a broadcast shape."""
+    if source.shape != target.shape:
+        replicated = (Replicate(),) * source.mesh.ndim
+        full = whole(source).expand(target.shape)
+        source = ShardedArray(full, source.mesh, replicated, target.shape)
+    local = redistribute_local(
+        source.local, target.mesh, source.placements, target.placements, target.shape
+    )
+    target.local.copy_(local)
+    write_back(target)
+    return target
+
+
+def write_back(array: ShardedArray) -> None:
+    """Let a write to a view show in what it is a view of, if its elements had to be moved."""
+    if array.origin is None:
+        return
+    base, op, arguments, position = array.origin
+    full = whole(base)
+    if full is base.local:
+        full = full.clone()
+    view = op.call((full, *arguments))
+    (view if position < 0 else view[position]).copy_(whole(array))
+    everywhere = (Replicate(),) * base.mesh.ndim
+    base.local.copy_(
+        redistribute_local(full, base.mesh, everywhere, base.placements, base.shape)
+    )
+    write_back(base)
+
+
+class _CallersQueue(DeviceQueue):
+    """Backward passes stay on the thread that asked for them: collectives are in the order of the
+    program, and hooks that ask for the rank get that of the caller, where ranks are threads."""
+
+    def is_bound(self) -> bool:
+        return True
+
+
+class MeshGenerator:
+    """Random numbers of a mesh: a stream of the host's, which is the same on all ranks.
+
+    Each rank draws for the whole tensor and keeps its part, so the numbers are those of one
+    process that starts from the same seed.
+    """
+
+    def __init__(self) -> None:
+        # PyTorch's default seed: it has to be the same on all ranks, also if nobody sets one.
+        self.host = plugrad.Generator("cpu")
+        self.host.manual_seed(67280421310721)
+
+    def manual_seed(self, seed: int) -> MeshGenerator:
+        self.host.manual_seed(seed)
+        return self
+
+    def seed(self) -> int:
+        found: int = self.host.initial_seed()
+        self.host.manual_seed(found)
+        return found
+
+    def initial_seed(self) -> int:
+        found: int = self.host.initial_seed()
+        return found
+
+    def get_state(self) -> Any:
+        return self.host.get_state()
+
+    def set_state(self, state: Any) -> None:
+        self.host.set_state(state)

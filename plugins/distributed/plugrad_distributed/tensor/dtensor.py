@@ -1,0 +1,222 @@
+"""DTensor: a tensor that lies on a mesh of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.mesh.device_mesh import DeviceMesh, current_mesh
+from plugrad_distributed.tensor import conversions
+from plugrad_distributed.tensor.array import ShardedArray
+from plugrad_distributed.tensor.placement import (
+    Partial,
+    Placement,
+    Placements,
+    Replicate,
+    normalized,
+)
+
+__all__ = ["DTensor", "array_of"]
+
+
+def array_of(tensor: object) -> ShardedArray | None:
+    """The array of a DTensor; None for any other object."""
+    if not isinstance(tensor, Tensor):
+        return None
+    found = tensor.array
+    return found if isinstance(found, ShardedArray) else None
+
+
+class _ByKey(type):
+    """A tensor is a DTensor if its kernel key is `Sharded`, of whatever class its object is: a
+    Parameter is one as well."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return array_of(instance) is not None
+
+
+class DTensor(Tensor, metaclass=_ByKey):
+    """A tensor that lies on a mesh: each rank has a part of it, the whole, or a summand.
+
+    Operators take and give DTensors as if they were whole. `distribute_tensor` makes one of a
+    tensor that every rank has, `from_local` one of the ranks' parts.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, distribute_tensor
+    >>> def row_sums():
+    ...     x = plugrad.arange(12.0).reshape(4, 3)
+    ...     d = distribute_tensor(x, init_device_mesh("cpu", (2,)), [Shard(0)])
+    ...     return d.to_local().shape, d.sum(1).full_tensor()
+    >>> dist.run_ranks(row_sums, 2)[1]
+    (plugrad.Size([2, 3]), tensor([ 3., 12., 21., 30.]))
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            "DTensor() makes no tensors: use DTensor.from_local or distribute_tensor"
+        )
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The mesh that the tensor lies on."""
+        return _array(self).mesh
+
+    @property
+    def placements(self) -> Placements:
+        """How it lies on each dimension of the mesh."""
+        return _array(self).placements
+
+    @property
+    def _local_tensor(self) -> Tensor:
+        return _array(self).local
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        run_check: bool = False,
+        shape: Sequence[int] | None = None,
+        stride: Sequence[int] | None = None,
+        grad_placements: Sequence[Placement] | None = None,
+    ) -> DTensor:
+        """The tensor of which each rank has a part. Differentiable.
+
+        Args:
+            local_tensor: this rank's part.
+            device_mesh: by default that of the ``with mesh:`` block.
+            placements: by default `Replicate` on all dimensions.
+            run_check: compare shapes of the ranks, and broadcast what is replicated from the first
+                ones.
+            shape, stride: of the whole; together. By default all parts have the same shape.
+            grad_placements: how the gradient for `local_tensor` lies. By default as the tensor,
+                `Replicate` in the place of `Partial`.
+
+        Raises:
+            RuntimeError: `local_tensor` is a DTensor, or `shape` comes without `stride`.
+            ValueError: there are several operations among the `Partial`, or parts do not fit.
+        """
+        if array_of(local_tensor) is not None:
+            raise RuntimeError(
+                "from_local(): the local_tensor argument only accepts plugrad.Tensor but got a "
+                "DTensor"
+            )
+        mesh = current_mesh() if device_mesh is None else device_mesh
+        wanted = normalized(placements, mesh, local_tensor.ndim, "from_local")
+        if len({one.reduce_op for one in wanted if isinstance(one, Partial)}) > 1:
+            raise ValueError(f"from_local(): placements mix operations of Partial: {wanted}")
+        if (shape is None) != (stride is None):
+            raise RuntimeError(
+                f"Found shape:{shape}, stride:{stride}. Please pass both shape and stride at the "
+                "same time."
+            )
+        if local_tensor.device.type != mesh.device_type:
+            local_tensor = local_tensor.to(mesh.device_type)
+        if run_check:
+            local_tensor = conversions.checked(local_tensor, mesh, wanted, shape is None)
+        grads = (
+            None
+            if grad_placements is None
+            else normalized(grad_placements, mesh, local_tensor.ndim, "from_local")
+        )
+        found: DTensor = conversions.FromLocal.apply(
+            local_tensor, mesh, wanted, shape, stride, grads
+        )
+        return found
+
+    def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
+        """This rank's part. Differentiable.
+
+        Args:
+            grad_placements: how the gradients that come back lie; by default as the tensor,
+                `Replicate` in the place of `Partial`.
+        """
+        array = _array(self)
+        if not plugrad.is_grad_enabled():
+            return array.local
+        grads = (
+            None
+            if grad_placements is None
+            else normalized(grad_placements, array.mesh, self.ndim, "to_local")
+        )
+        found: Tensor = conversions.ToLocal.apply(self, grads)
+        return found
+
+    def redistribute(
+        self,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        async_op: bool = False,
+        forward_dtype: Any = None,
+        backward_dtype: Any = None,
+    ) -> DTensor:
+        """The same tensor under other placements, by collectives. Differentiable.
+
+        Args:
+            device_mesh: the tensor's own; another one is an error.
+            placements: by default `Replicate` on all dimensions.
+            async_op: nothing depends on it: the result is there when this returns.
+            forward_dtype: the dtype in which the elements are sent, and that of the result.
+            backward_dtype: the dtype in which the gradient is sent.
+
+        Raises:
+            NotImplementedError: `device_mesh` is another mesh.
+            RuntimeError: a placement would become `Partial`.
+        """
+        array = _array(self)
+        if device_mesh is not None and device_mesh != array.mesh:
+            raise NotImplementedError("Cross device mesh comm not supported yet!")
+        wanted = normalized(placements, array.mesh, self.ndim, "redistribute")
+        for before, after in zip(array.placements, wanted, strict=True):
+            if isinstance(after, Partial) and before != after:
+                raise RuntimeError(
+                    "Can not redistribute to Partial, redistributing to Partial is for internal "
+                    f"use only! Got {before} -> {after}."
+                )
+        source: Any = self if forward_dtype is None else self.to(forward_dtype)
+        found: DTensor = conversions.Redistribute.apply(source, wanted, backward_dtype)
+        return found
+
+    def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
+        """The whole tensor, on each rank. Differentiable.
+
+        Args:
+            grad_placements: as in `to_local`, for the whole.
+        """
+        whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
+        return DTensor.to_local(whole, grad_placements=grad_placements)
+
+
+def _array(tensor: Tensor) -> ShardedArray:
+    found = array_of(tensor)
+    if found is None:
+        raise TypeError(f"expected a DTensor, got {type(tensor).__name__} on {tensor.device}")
+    return found
+
+
+class _OfDTensors:
+    """An attribute that tensors have if their kernel key is `Sharded`: others lack it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.found: Any = DTensor.__dict__[name]
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        if tensor is None:
+            return self
+        if not isinstance(getattr(tensor, "_backend_array", None), ShardedArray):
+            raise AttributeError(f"'{owner.__name__}' object has no attribute '{self.name}'")
+        return self.found.__get__(tensor, owner)
+
+
+for _name in (
+    *("device_mesh", "placements", "_local_tensor"),
+    *("to_local", "redistribute", "full_tensor"),
+):
+    setattr(Tensor, _name, _OfDTensors(_name))

@@ -1,0 +1,151 @@
+"""Placements: how a tensor lies along one dimension of a mesh, and which part each rank has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plugrad_distributed.mesh.device_mesh import DeviceMesh
+
+__all__ = [
+    "Partial",
+    "Placement",
+    "Placements",
+    "Replicate",
+    "Shard",
+    "local_part",
+    "normalized",
+    "part_of",
+]
+
+REDUCTIONS = ("sum", "avg", "product", "max", "min")
+
+
+class Placement:
+    """How a tensor lies along one dimension of a mesh: `Shard`, `Replicate` or `Partial`."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether ranks have parts along a dimension, or along `dim`."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether all ranks have the whole."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether ranks have what is still to be reduced, by any operation or by `reduce_op`."""
+        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """Ranks have parts of the tensor along its dimension `dim`: those that `plugrad.chunk` makes,
+    so that the last ones may be smaller, or empty."""
+
+    dim: int
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+    @staticmethod
+    def local_shard_size_and_offset(
+        curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
+        """The length of a rank's part of a length, and where it begins."""
+        return part_of(curr_local_size, num_chunks, rank)
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """All ranks have the whole tensor."""
+
+    def __str__(self) -> str:
+        return "R"
+
+
+@dataclass(frozen=True)
+class Partial(Placement):
+    """The tensor is what the ranks' tensors give together, by `reduce_op`: "sum", "avg",
+    "product", "max" or "min"."""
+
+    reduce_op: str = "sum"
+
+    def __post_init__(self) -> None:
+        if self.reduce_op not in REDUCTIONS:
+            raise ValueError(
+                f"Partial(): reduce_op must be one of {', '.join(REDUCTIONS)}, got "
+                f"{self.reduce_op!r}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
+
+
+Placements = tuple[Placement, ...]
+
+
+def part_of(length: int, count: int, index: int) -> tuple[int, int]:
+    """The length of part `index` of `count`, and where it begins: `chunk` cuts equal parts, as
+    many as there are, and then what is left."""
+    each = -(-length // count)
+    start = min(index * each, length)
+    return min(each, length - start), start
+
+
+def local_part(
+    shape: Sequence[int], mesh: DeviceMesh, placements: Placements
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape of this rank's part of a tensor, and where it begins in each dimension."""
+    sizes = list(shape)
+    offsets = [0] * len(sizes)
+    here = mesh.get_coordinate()
+    if here is None:
+        raise RuntimeError(f"rank {mesh.get_rank()} is not in {mesh!r}")
+    for mesh_dim, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            dim = placement.dim
+            sizes[dim], start = part_of(sizes[dim], mesh.size(mesh_dim), here[mesh_dim])
+            offsets[dim] += start
+    return tuple(sizes), tuple(offsets)
+
+
+def normalized(
+    placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int, function: str
+) -> Placements:
+    """One placement for each dimension of the mesh, with dimensions that are not negative.
+
+    Raises:
+        TypeError, ValueError, IndexError: they do not fit mesh or tensor.
+    """
+    if placements is None:
+        return (Replicate(),) * mesh.ndim
+    if isinstance(placements, Placement):
+        raise TypeError(f"{function}(): placements must be a sequence, got {placements!r}")
+    given = tuple(placements)
+    if len(given) != mesh.ndim:
+        raise ValueError(
+            f"{function}(): `placements` must have the same length as `device_mesh.ndim`! Found "
+            f"placements length: {len(given)}, and device_mesh.ndim: {mesh.ndim}."
+        )
+    return tuple(_normalized(one, ndim, function) for one in given)
+
+
+def _normalized(placement: Placement, ndim: int, function: str) -> Placement:
+    if not isinstance(placement, Placement):
+        raise TypeError(
+            f"{function}(): placements must be Shard, Replicate or Partial, got "
+            f"{type(placement).__name__}"
+        )
+    if not isinstance(placement, Shard):
+        return placement
+    if not -ndim <= placement.dim < ndim:
+        raise IndexError(
+            f"{function}(): Shard(dim={placement.dim}) is out of range for a tensor of {ndim} "
+            "dimensions"
+        )
+    return Shard(placement.dim % ndim)

@@ -1,0 +1,121 @@
+"""Which placements a call gets: for each dimension of the mesh the rule's choice that costs least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.mesh.device_mesh import DeviceMesh
+from plugrad_distributed.tensor.placement import Placement, Placements, Replicate, Shard
+from plugrad_distributed.tensor.redistribution import cost_of
+from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, replicated, specs_in
+
+__all__ = ["Plan", "flat", "make_plan", "results_on_meta"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a call runs.
+
+    Attributes:
+        inputs: placements of the tensors among the arguments, in their order.
+        outputs: placements of the results.
+        shapes, steps: of the results; lists of them for results that are lists.
+    """
+
+    inputs: tuple[Placements, ...]
+    outputs: tuple[Placements, ...]
+    shapes: tuple[Any, ...]
+    steps: tuple[Any, ...]
+
+
+def flat(values: Sequence[Any], kind: type) -> list[Any]:
+    """The objects of a class among values, those in lists too, in their order."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, kind):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(item for item in value if isinstance(item, kind))
+    return found
+
+
+def make_plan(op: Any, rule: Rule, mesh: DeviceMesh, args: Sequence[Any]) -> Plan:
+    """The plan for a call.
+
+    Args:
+        args: the call's, with specs in place of tensors.
+    """
+    specs = specs_in(args)
+    results = results_on_meta(op, args)
+    count = len(results)
+    choices = [*rule.choices(*args), ([Replicate()] * count, replicated(args))]
+    columns = [_cheapest(op, choices, specs, mesh_dim, count) for mesh_dim in range(mesh.ndim)]
+    inputs = tuple(
+        tuple(column[1][number] for column in columns) for number in range(len(specs))
+    )
+    outputs = tuple(tuple(column[0][number] for column in columns) for number in range(count))
+    shapes = tuple(_each(one, lambda tensor: tuple(tensor.shape)) for one in results)
+    steps = tuple(_each(one, lambda tensor: tuple(tensor.stride())) for one in results)
+    return Plan(inputs, outputs, shapes, steps)
+
+
+def _each(result: Any, of: Any) -> Any:
+    if isinstance(result, Tensor):
+        return of(result)
+    if isinstance(result, (list, tuple)):
+        return [of(item) for item in result]
+    return None
+
+
+def _cheapest(
+    op: Any,
+    choices: Sequence[Choice],
+    specs: Sequence[DTensorSpec],
+    mesh_dim: int,
+    count: int,
+) -> tuple[list[Placement], list[Placement]]:
+    best: tuple[list[Placement], list[Placement]] | None = None
+    least = float("inf")
+    for outputs, inputs in choices:
+        wanted = flat(list(inputs), Placement)
+        if len(wanted) != len(specs) or len(outputs) != count:
+            raise ValueError(
+                f"a rule of {op.qualified_name} must give {count} output placements and one for "
+                f"each of the {len(specs)} tensors among its arguments, got {(outputs, inputs)}"
+            )
+        cost = 0.0
+        for spec, after in zip(specs, wanted, strict=True):
+            if isinstance(after, Shard) and not 0 <= after.dim < spec.ndim:
+                raise ValueError(
+                    f"a rule of {op.qualified_name} asks for {after!r} of a tensor of {spec.ndim} "
+                    "dimensions"
+                )
+            cost += cost_of(spec.placements[mesh_dim], after, spec.numel())
+        if cost < least:
+            best, least = ([one or Replicate() for one in outputs], wanted), cost
+    assert best is not None
+    return best
+
+
+def results_on_meta(op: Any, args: Sequence[Any]) -> tuple[Any, ...]:
+    """What the operator gives for whole tensors without data: its results' shapes."""
+
+    def stand_in(value: Any) -> Any:
+        if isinstance(value, DTensorSpec):
+            return plugrad.empty_strided(
+                value.shape, value.steps, dtype=value.dtype, device="meta"
+            )
+        if isinstance(value, (list, tuple)) and flat(value, DTensorSpec):
+            return [stand_in(item) for item in value]
+        if isinstance(value, plugrad.device):
+            return plugrad.device("meta")
+        return value
+
+    with plugrad.no_grad():
+        out = op.call(tuple(stand_in(value) for value in args))
+    return tuple(out) if len(op.schema.returns) > 1 else (out,)

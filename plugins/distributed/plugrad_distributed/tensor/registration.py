@@ -1,0 +1,196 @@
+"""Registers the rules as kernels of the key `Sharded`, and those of third parties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.tensor.array import ShardedArray
+from plugrad_distributed.tensor.backend import ShardedBackend, write_back
+from plugrad_distributed.tensor.kernels import Kernel, fallback, in_place
+from plugrad_distributed.tensor.placement import Replicate
+from plugrad_distributed.tensor.redistribution import redistribute_local
+from plugrad_distributed.tensor.rules import layers, pointwise, products, random, reductions, views
+from plugrad_distributed.tensor.spec import Rule, aligned
+
+__all__ = ["register_rule", "register_rules"]
+
+KEY = "Sharded"
+
+TABLES: tuple[dict[str, Rule], ...] = (
+    *(pointwise.RULES, reductions.RULES, products.RULES, views.RULES, layers.RULES),
+    random.RULES,
+)
+
+
+def _named(name: str) -> Any:
+    """The core's operator of a name with its overload."""
+    plain, _, overload = name.partition(".")
+    return getattr(getattr(plugrad.ops.plugrad, plain), overload or "default").op
+
+
+class InPlaceKernel:
+    """An operator in place at the key `Sharded`, by the rule of the functional one."""
+
+    def __init__(self, op: Any, functional: Any, rule: Rule) -> None:
+        self.op = op
+        self.functional = functional
+        self.rule = rule
+
+    def __call__(self, keyset: int, *args: Any) -> Any:
+        return in_place(self.op, self.functional, self.rule, args)
+
+
+def _fill(op: Any) -> Callable[..., Any]:
+    """`fill_` and `zero_` write on every rank; in a sum, on the first."""
+
+    def kernel(keyset: int, target: Tensor, *value: Any) -> Tensor:
+        array: ShardedArray = target.array
+        everywhere = (Replicate(),) * array.mesh.ndim
+        values = [_whole_value(one) for one in value]
+        if not any(one.is_partial() for one in array.placements):
+            op.call((array.local, *values))
+            write_back(array)
+            return target
+        model = plugrad.empty(array.shape, dtype=array.dtype, device=array.local.device)
+        op.call((model, *values))
+        local = redistribute_local(
+            model, array.mesh, everywhere, array.placements, array.shape
+        )
+        array.local.copy_(local)
+        write_back(array)
+        return target
+
+    return kernel
+
+
+def _whole_value(value: Any) -> Any:
+    if isinstance(value, Tensor) and isinstance(value.array, ShardedArray):
+        array = value.array
+        everywhere = (Replicate(),) * array.mesh.ndim
+        return redistribute_local(
+            array.local, array.mesh, array.placements, everywhere, array.shape
+        )
+    return value
+
+
+def _draw(op: Any) -> Callable[..., Any]:
+    """Random numbers in place: drawn for the whole tensor, of which this rank keeps its part."""
+
+    def kernel(keyset: int, target: Tensor, *args: Any) -> Tensor:
+        array: ShardedArray = target.array
+        names = [argument.name for argument in op.schema.arguments][1:]
+        given = [
+            random.generator_for(array.mesh, one) if name == "generator" else _on_host(one)
+            for name, one in zip(names, args, strict=True)
+        ]
+        drawn = op.call((plugrad.empty(array.shape, dtype=array.dtype), *given))
+        everywhere = (Replicate(),) * array.mesh.ndim
+        local = redistribute_local(
+            drawn.to(array.mesh.device_type),
+            array.mesh,
+            everywhere,
+            array.placements,
+            array.shape,
+        )
+        array.local.copy_(local)
+        write_back(array)
+        return target
+
+    return kernel
+
+
+def _on_host(value: Any) -> Any:
+    found = _whole_value(value)
+    return found.cpu() if isinstance(found, Tensor) else found
+
+
+def _elementwise() -> dict[str, Rule]:
+    """The rule of each elementwise operator that is in no table."""
+    found: dict[str, Rule] = {}
+    for op in _operators():
+        if op.structure in pointwise.STRUCTURES and not op.schema.is_inplace:
+            found[op.full_name] = Rule(pointwise.pointwise)
+    return found
+
+
+def _operators() -> list[Any]:
+    """The core's operators, but for those that are composed above autograd."""
+    found: list[Any] = []
+    space = plugrad.ops.plugrad
+    for name in dir(space):
+        packet = getattr(space, name)
+        for overload in getattr(packet, "overloads", list)():
+            found.append(getattr(packet, overload).op)
+    return found
+
+
+def register_rules() -> Any:
+    """Register all rules; returns the library that owns them."""
+    library = plugrad.library.Library("plugrad", "IMPL", KEY)
+    library.fallback(fallback, with_keyset=True)
+    known = _elementwise()
+    for table in TABLES:
+        known.update(table)
+    for name, rule in known.items():
+        library.impl(_named(name), Kernel(_named(name), rule), KEY, with_keyset=True)
+    for op in _operators():
+        if op.schema.is_inplace:
+            kernel = _in_place_kernel(op, known)
+            if kernel is not None:
+                library.impl(op, kernel, KEY, with_keyset=True)
+    return library
+
+
+def _in_place_kernel(op: Any, known: dict[str, Rule]) -> Any:
+    if op.name in ("fill_", "zero_"):
+        return _fill(op)
+    if op.full_name in random.DRAWS_IN_PLACE:
+        return _draw(op)
+    if op.structure == "inplace_view" or op.full_name == "copy_":
+        return None  # the core writes these, by the functional operator and the backend's `copy_`
+    suffix = f".{op.overload}" if op.overload else ""
+    functional = f"{op.name[:-1]}{suffix}"
+    rule = known.get(functional)
+    return None if rule is None else InPlaceKernel(op, _named(functional), rule)
+
+
+_of_others: dict[str, Any] = {}
+
+
+def register_rule(overload: Any, rule: Rule) -> Any:
+    """Register a rule of a third party; it takes the place of the operator's former one. Returns
+    the handle that removes it."""
+    op = overload.op
+    library = _of_others.get(op.namespace)
+    if library is None:
+        library = _of_others[op.namespace] = plugrad.library.Library(op.namespace, "IMPL", KEY)
+    return library.impl(op, Kernel(op, rule), KEY, with_keyset=True, allow_override=True)
+
+
+def acceptable(function: Callable[..., Any]) -> Callable[..., Sequence[Any]]:
+    """The choices of a rule as third parties write it: its answers may name placements only for
+    tensors."""
+
+    def choices(*args: Any) -> Sequence[Any]:
+        count = len(aligned(args, lambda spec: Replicate()))
+        found = []
+        for outputs, inputs in function(*args):
+            outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+            if len(inputs) > count:
+                raise ValueError(
+                    f"register_sharding: at most {count} input placements are expected, got "
+                    f"{list(inputs)}"
+                )
+            found.append((list(outputs), list(inputs)))
+        return found
+
+    return choices
+
+
+def backends() -> list[Any]:
+    """What the plugin provides for the key."""
+    return [ShardedBackend]

@@ -1,0 +1,1 @@
+"""Propagation rules, a table for each family of operators."""

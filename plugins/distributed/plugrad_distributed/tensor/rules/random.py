@@ -1,0 +1,70 @@
+"""Random numbers: drawn for the whole tensor on each rank, from one stream, then cut. So they are
+one process's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plugrad
+from plugrad import Tensor
+
+from plugrad_distributed.mesh.device_mesh import DeviceMesh
+from plugrad_distributed.tensor.placement import Placements, local_part
+from plugrad_distributed.tensor.spec import Rule
+
+__all__ = ["DRAWS", "DRAWS_IN_PLACE", "FACTORIES", "RULES", "cut", "generator_for", "part"]
+
+# From tensors; from sizes; into a tensor.
+DRAWS = (
+    *("bernoulli", "bernoulli.p", "multinomial", "rand_like", "randn_like"),
+    *("randint_like", "randint_like.low_dtype"),
+    *("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor"),
+)
+FACTORIES = ("rand", "randn", "randint", "randint.low", "randperm", "normal.float_float")
+DRAWS_IN_PLACE = (
+    *("uniform_", "normal_", "exponential_", "bernoulli_.float", "bernoulli_.Tensor"),
+    *("random_", "random_.to", "random_.from"),
+)
+
+
+def generator_for(mesh: DeviceMesh, given: Any) -> Any:
+    """The host's generator that all ranks of a mesh draw from."""
+    from plugrad_distributed.tensor.backend import MeshGenerator, host_generator
+
+    if given is None:
+        return host_generator(mesh)
+    return given.host if isinstance(given, MeshGenerator) else given
+
+
+def cut(whole: Tensor, mesh: DeviceMesh, placements: Placements) -> Tensor:
+    """This rank's part of a tensor that every rank has; in its memory."""
+    sizes, offsets = local_part(whole.shape, mesh, placements)
+    for dim, (size, offset) in enumerate(zip(sizes, offsets, strict=True)):
+        if size != whole.shape[dim]:
+            whole = whole.narrow(dim, offset, size)
+    return whole
+
+
+def part(call: Any, whole: Tensor, placements: Placements) -> Tensor:
+    """This rank's part of a tensor that every rank has."""
+    return cut(whole, call.mesh, placements).contiguous()
+
+
+def _on_host(call: Any, args: list[Any]) -> Any:
+    """The operator on the host, with the mesh's generator."""
+    names = [argument.name for argument in call.op.schema.arguments]
+    given = []
+    for name, value in zip(names, args, strict=True):
+        if name == "generator":
+            value = generator_for(call.mesh, value)
+        elif name == "device":
+            value = plugrad.device("cpu")
+        elif isinstance(value, Tensor):
+            value = value.cpu()
+        given.append(value)
+    return call.op.call(tuple(given)).to(call.mesh.device_type)
+
+
+RULES: dict[str, Rule] = {
+    name: Rule(lambda *args: (), _on_host) for name in (*DRAWS, *FACTORIES)
+}

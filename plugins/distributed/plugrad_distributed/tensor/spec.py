@@ -1,0 +1,108 @@
+"""What rules see of a call: shapes and placements in place of tensors, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugrad_distributed.mesh.device_mesh import DeviceMesh
+from plugrad_distributed.tensor.placement import Placement, Placements, Replicate, part_of
+
+__all__ = ["Choice", "DTensorSpec", "Rule", "aligned", "specs_in"]
+
+
+@dataclass(frozen=True)
+class DTensorSpec:
+    """A DTensor without its elements, for rules.
+
+    Attributes:
+        mesh: the ranks.
+        placements: one for each dimension of the mesh.
+        shape: that of the whole.
+        steps: the strides of the whole.
+        dtype: the type of the elements.
+    """
+
+    mesh: DeviceMesh
+    placements: Placements
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    dtype: Any
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """`mesh`."""
+        return self.mesh
+
+    def numel(self) -> int:
+        """The number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    def divides(self, dim: int) -> bool:
+        """Whether a dimension can be cut into equal parts, over however much of the mesh."""
+        return self.shape[dim] % self.mesh.size() == 0
+
+    def fills(self, dim: int) -> bool:
+        """Whether no rank's part is empty if a dimension is cut over all of the mesh."""
+        count = self.mesh.size()
+        return part_of(self.shape[dim], count, count - 1)[0] > 0
+
+
+# Placements of the results, and of the arguments in their order, along one dimension of a mesh:
+# None for what is no tensor, a list for a list of tensors.
+Choice = tuple[Sequence[Any], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How an operator goes about DTensors.
+
+    Attributes:
+        choices: from the call's arguments, with specs in place of tensors, to the `Choice`s that
+            are possible along a dimension of the mesh. That all is replicated need not be said.
+        local: calls the operator on this rank's parts, where that is not the operator itself. It
+            gets the call and the parts' arguments.
+    """
+
+    choices: Callable[..., Sequence[Choice]]
+    local: Callable[[Any, list[Any]], Any] | None = None
+
+
+def specs_in(args: Sequence[Any]) -> list[DTensorSpec]:
+    """All specs among arguments, those in lists too."""
+    found: list[DTensorSpec] = []
+    for value in args:
+        if isinstance(value, DTensorSpec):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(item for item in value if isinstance(item, DTensorSpec))
+    return found
+
+
+def aligned(args: Sequence[Any], placement: Callable[[DTensorSpec], Placement]) -> list[Any]:
+    """A placement for each tensor among arguments, in the form that a `Choice` has them."""
+    found: list[Any] = []
+    for value in args:
+        if isinstance(value, DTensorSpec):
+            found.append(placement(value))
+        elif isinstance(value, (list, tuple)):
+            found.append(
+                [placement(item) if isinstance(item, DTensorSpec) else None for item in value]
+            )
+        else:
+            found.append(None)
+    return found
+
+
+def replicated(args: Sequence[Any]) -> list[Any]:
+    """`Replicate` for each tensor among arguments."""
+    return aligned(args, lambda spec: Replicate())
