@@ -6,17 +6,17 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
 import plugrad.distributed.algorithms.ddp_comm_hooks.default_hooks as default
-import pytest
 from plugrad import nn
 from plugrad.distributed.algorithms import ddp_comm_hooks
 from plugrad.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as powerSGD
 from plugrad.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
 from plugrad.futures import Future
 from plugrad.nn.parallel import DistributedDataParallel
-
 from tests.distributed.training import agree, filled, loss_of, mlp, numbers, part, values
 
 TINY = 300 / (1 << 20)
@@ -220,12 +220,12 @@ def test_wrong_hooks_raise() -> None:
         net = DistributedDataParallel(nn.Linear(1, 1))
         with pytest.raises(TypeError, match="must be callable"):
             net.register_comm_hook(None, 1)
-        with pytest.raises(ValueError, match="bucket annotation should be dist.GradBucket"):
+        with pytest.raises(ValueError, match=r"bucket annotation should be dist\.GradBucket"):
             net.register_comm_hook(None, wrong)
         net.register_comm_hook(None, lambda state, bucket: bucket.buffer())
         with pytest.raises(RuntimeError, match="can only be called once"):
             net.register_comm_hook(None, noop_hook)
-        with pytest.raises(TypeError, match="must return a Future of a tensor.*got Tensor"):
+        with pytest.raises(TypeError, match=r"must return a Future of a tensor.*got Tensor"):
             net(plugrad.ones(1, 1)).sum().backward()
         with pytest.raises(ValueError, match="Expect `start_powerSGD_iter` > 1"):
             powerSGD.PowerSGDState(None, start_powerSGD_iter=1)

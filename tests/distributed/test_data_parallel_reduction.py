@@ -5,14 +5,14 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad import nn
 from plugrad.nn.parallel import DistributedDataParallel
 from plugrad.utils.checkpoint import checkpoint
 from plugrad_distributed.data_parallel.buckets import assign_buckets
-
 from tests.distributed.training import agree, filled, loss_of, mlp, numbers, part, values
 
 TINY = 1 / (1 << 20)

@@ -11,11 +11,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad.autograd.engine.callbacks import queue_callback
-from plugrad_nn.nn import parallel
-from plugrad_nn.nn.module import Module
-from plugrad_nn.nn.modules.uninitialized import UninitializedParameter
-
 from plugrad_distributed.data_parallel.buckets import FIRST_BUCKET_BYTES, GradBucket
 from plugrad_distributed.data_parallel.joining import DDPJoinHook, common_rank, sum_over
 from plugrad_distributed.data_parallel.module_states import (
@@ -28,6 +23,9 @@ from plugrad_distributed.data_parallel.sink import through_sink
 from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
 from plugrad_distributed.distributed.starting import get_default_group, get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_nn.nn import parallel
+from plugrad_nn.nn.module import Module
+from plugrad_nn.nn.modules.uninitialized import UninitializedParameter
 
 __all__ = ["DistributedDataParallel"]
 
@@ -271,7 +269,8 @@ class DistributedDataParallel(Module, Joinable):
     def _sync_buffers(self, root: int) -> None:
         buffers = self._buffers_to_sync()
         # A graph that saved a buffer, of a forward before, may still be run backward.
-        with plugrad.autograd._unsafe_preserve_version_counter(tuple(buffers)):
+        kept: Any = tuple(buffers)
+        with plugrad.autograd._unsafe_preserve_version_counter(kept):
             broadcast_coalesced(buffers, self.process_group, root)
 
     @contextlib.contextmanager
@@ -281,7 +280,8 @@ class DistributedDataParallel(Module, Joinable):
 
         >>> import plugrad, plugrad.distributed as dist
         >>> def program():
-        ...     net = plugrad.nn.parallel.DistributedDataParallel(plugrad.nn.Linear(1, 1, bias=False))
+        ...     layer = plugrad.nn.Linear(1, 1, bias=False)
+        ...     net = plugrad.nn.parallel.DistributedDataParallel(layer)
         ...     x = plugrad.tensor([[dist.get_rank() + 1.0]])
         ...     with net.no_sync():
         ...         net(x).sum().backward()
@@ -451,7 +451,7 @@ def _check_comm_hook(hook: Any) -> None:
         raise TypeError("Communication hook must be callable.")
     signature = inspect.signature(hook)
     bucket = signature.parameters.get("bucket")
-    names = (GradBucket, inspect.Parameter.empty)
-    if bucket is not None and not isinstance(bucket.annotation, str):
-        if bucket.annotation not in names:
-            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+    annotation = GradBucket if bucket is None else bucket.annotation
+    # As text, it may be an alias.
+    if annotation not in (GradBucket, inspect.Parameter.empty) and not isinstance(annotation, str):
+        raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")

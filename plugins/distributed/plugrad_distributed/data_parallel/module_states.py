@@ -8,7 +8,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.collectives import all_gather_into_tensor, broadcast
 from plugrad_distributed.distributed.objects import all_gather_object
 from plugrad_distributed.groups.process_group import ProcessGroup

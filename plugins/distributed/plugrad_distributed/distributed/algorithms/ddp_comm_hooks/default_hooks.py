@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.distributed.collectives import all_reduce
 from plugrad_distributed.distributed.starting import get_default_group
