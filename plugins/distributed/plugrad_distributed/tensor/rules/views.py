@@ -162,7 +162,22 @@ def _view(call: Any, args: list[Any]) -> Any:
         return call.op.call((args[0], size))
     except RuntimeError:
         # The parts lie otherwise than the whole would.
+        call.moved = True
         return args[0].reshape(size)
+
+
+def _laid_out(call: Any, args: list[Any]) -> Any:
+    """Operators that count in memory get the whole as it would lie in one."""
+    whole, spec = args[0], call.args[0]
+    if tuple(whole.stride()) != spec.steps or whole.storage_offset() != 0:
+        laid = plugrad.empty_strided(spec.shape, spec.steps, dtype=whole.dtype)
+        whole = laid.to(whole.device).copy_(whole)
+        call.moved = True
+    return call.op.call((whole, *args[1:]))
+
+
+def _windows(self: DTensorSpec, dimension: int, *rest: Any) -> Sequence[tuple[int, int]]:
+    return [(one, one) for one in range(self.ndim) if one != dimension % max(self.ndim, 1)]
 
 
 def _joined(tensors: Sequence[DTensorSpec], dim: int = 0) -> list[Choice]:
@@ -249,7 +264,22 @@ def _gathered(
         if one != dim and self.shape[one] == index.shape[one]:
             found.append(([Shard(one)], [Shard(one), None, Shard(one), *none]))
     found.append(([Partial()], [Partial(), None, Replicate(), *none]))
+    found.append(([Partial()], [Shard(dim), None, Replicate(), *none]))
     return found
+
+
+def _gather(call: Any, args: list[Any]) -> Any:
+    """Elements that are on other ranks are zero here, so that the sum over the ranks is right."""
+    self, dim, index, *rest = args
+    spec = call.args[0]
+    dim %= max(spec.ndim, 1)
+    sizes, offsets = local_part(spec.shape, call.mesh, call.plan.inputs[0])
+    if spec.ndim == 0 or sizes[dim] == spec.shape[dim]:
+        return call.op.call(tuple(args))
+    if sizes[dim] == 0:
+        return self.new_zeros(index.shape)
+    here = (index >= offsets[dim]) & (index < offsets[dim] + sizes[dim])
+    return call.op.call((self, dim, (index - offsets[dim]) * here, *rest)) * here
 
 
 def _scattered(
@@ -304,6 +334,11 @@ RULES: dict[str, Rule] = {
             *("unsafe_split.Tensor", "unsafe_split_with_sizes"),
         )
     },
+    **{
+        name: Rule(lambda *args: (), _laid_out)
+        for name in ("_as_strided", "_as_strided_scatter", "_strided_sum")
+    },
+    "unfold": Rule(_mapped(_windows)),
     "diagonal": Rule(_mapped(_without)),
     "expand": Rule(_mapped(_expanded), _expand),
     "view": Rule(_mapped(_reshaped), _view),
@@ -316,7 +351,7 @@ RULES: dict[str, Rule] = {
     "triu": Rule(_mapped(_batches)),
     "roll": Rule(_mapped(_untouched)),
     **{name: Rule(_alike, _make_alike) for name in _LIKE},
-    "gather": Rule(_gathered),
+    "gather": Rule(_gathered, _gather),
     "scatter.value": Rule(_scattered),
     "scatter.src": Rule(_scattered),
     "scatter_add": Rule(_scattered),
