@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from plugrad.dispatch.backends.active import is_active
+from plugrad.dispatch.backends.active import find_backend, is_active
 from plugrad.dispatch.keys import TRANSFORMS_BIT
 from plugrad.dtype import bool_, complex64, complex128, float64, get_default_dtype, int64
 from plugrad.graph.dual_tensors import tangent_of
@@ -266,6 +266,10 @@ def tensor_repr(tensor: TensorBase) -> str:
     """
     if tensor._keyset & TRANSFORMS_BIT:
         return _level_repr(tensor)
+    if is_active(tensor.device.type):
+        text: str | None = find_backend(tensor.device.type).backend.printed(tensor._backend_array)
+        if text is not None:
+            return text
     cls: Any = type(tensor)
     prefix = str(cls.__dict__.get("_printed_as", cls.__name__)) + "("
     indent = len(prefix)

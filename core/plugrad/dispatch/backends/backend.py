@@ -171,6 +171,13 @@ class Backend:
         function that is traced. `x[i]` with a tensor `i` without values does not ask for it."""
         return True
 
+    def printed(self, array: Any) -> str | None:
+        """The text of a tensor with this array; None: its elements, as for any tensor.
+
+        For arrays whose elements one process cannot read alone.
+        """
+        return None
+
     def copy_from_host(
         self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
     ) -> Any:

@@ -125,7 +125,8 @@ def _swapped(args: Any, replace: Any, kind: type) -> list[Any]:
         if isinstance(value, kind):
             found.append(replace(value))
         elif isinstance(value, (list, tuple)) and any(isinstance(item, kind) for item in value):
-            found.append([replace(item) if isinstance(item, kind) else item for item in value])
+            items = [replace(item) if isinstance(item, kind) else item for item in value]
+            found.append(tuple(items) if isinstance(value, tuple) else items)
         else:
             found.append(value)
     return found
@@ -212,7 +213,7 @@ def _made(
             where = None if origin is None else (*origin, number)
             array = ShardedArray(item, call.mesh, placements, size, step, where)
             found.append(as_tensor(array))
-        return found
+        return tuple(found) if isinstance(result, tuple) else found
     return result
 
 
@@ -228,7 +229,16 @@ class Kernel:
 
 
 def fallback(op: Any, keyset: int, *args: Any) -> Any:
-    """The kernel of operators without a rule: whole tensors, and a warning."""
+    """The kernel of operators without a rule: whole tensors, and a warning.
+
+    Raises:
+        TypeError: it is a collective.
+    """
+    if op.namespace == "distributed":
+        raise TypeError(
+            f"{op.qualified_name}: collectives take the tensors of ranks, got a DTensor: call "
+            "to_local(), or redistribute() to move it"
+        )
     if op.qualified_name not in _warned:
         _warned.add(op.qualified_name)
         warnings.warn(

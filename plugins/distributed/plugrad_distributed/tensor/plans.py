@@ -142,7 +142,8 @@ def results_on_meta(op: Any, args: Sequence[Any]) -> tuple[Any, ...]:
                 value.shape, value.steps, dtype=value.dtype, device="meta"
             )
         if isinstance(value, (list, tuple)) and flat(value, DTensorSpec):
-            return [stand_in(item) for item in value]
+            items = [stand_in(item) for item in value]
+            return tuple(items) if isinstance(value, tuple) else items
         if isinstance(value, plugrad.device):
             return plugrad.device("meta")
         return value

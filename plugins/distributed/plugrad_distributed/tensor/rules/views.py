@@ -9,6 +9,7 @@ from typing import Any
 import plugrad
 
 from plugrad_distributed.tensor.placement import Partial, Placement, Replicate, Shard, local_part
+from plugrad_distributed.tensor.rules.random import laid_out
 from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned
 
 __all__ = ["RULES"]
@@ -103,10 +104,9 @@ def _expanded(self: DTensorSpec, size: Sequence[int], *rest: Any) -> Sequence[tu
     ]
 
 
-def _result_size(call: Any) -> list[int]:
+def _result_size(call: Any) -> tuple[int, ...]:
     """The shape of this rank's part of the result."""
-    sizes = local_part(call.plan.shapes[0], call.mesh, call.plan.outputs[0])[0]
-    return list(sizes)
+    return local_part(call.plan.shapes[0], call.mesh, call.plan.outputs[0])[0]
 
 
 def _expand(call: Any, args: list[Any]) -> Any:
@@ -168,11 +168,8 @@ def _view(call: Any, args: list[Any]) -> Any:
 
 def _laid_out(call: Any, args: list[Any]) -> Any:
     """Operators that count in memory get the whole as it would lie in one."""
-    whole, spec = args[0], call.args[0]
-    if tuple(whole.stride()) != spec.steps or whole.storage_offset() != 0:
-        laid = plugrad.empty_strided(spec.shape, spec.steps, dtype=whole.dtype)
-        whole = laid.to(whole.device).copy_(whole)
-        call.moved = True
+    whole = laid_out(args[0], call.args[0])
+    call.moved = whole is not args[0]
     return call.op.call((whole, *args[1:]))
 
 
