@@ -15,7 +15,18 @@ from plugrad_jax.precision import in_64_bits
 
 Array = Any
 
-EVERYWHERE: Final = PartitionSpec()
+# Parts of JAX have no types.
+_jax: Final[Any] = jax
+_spec: Final[Any] = PartitionSpec
+
+
+def spec_of(*entries: Any) -> PartitionSpec:
+    """A `PartitionSpec` of what it is made of."""
+    made: PartitionSpec = _spec(*entries)
+    return made
+
+
+EVERYWHERE: Final = spec_of()
 
 
 def is_wide(array: Array) -> bool:
@@ -67,7 +78,7 @@ def place(array: Array, sharding: Sharding) -> Array:
 def constrained(array: Array, sharding: Sharding) -> Array:
     """An array of a program that is traced, of which XLA is told where it should be."""
     if isinstance(sharding, NamedSharding):
-        return jax.lax.with_sharding_constraint(array, sharding)
+        return _jax.lax.with_sharding_constraint(array, sharding)
     return array
 
 
