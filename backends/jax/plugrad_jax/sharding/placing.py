@@ -30,8 +30,11 @@ EVERYWHERE: Final = spec_of()
 
 
 def is_wide(array: Array) -> bool:
-    """Whether an array is on more than one device; of a tracer nobody knows."""
-    return not isinstance(array, jax.core.Tracer) and len(array.sharding.device_set) > 1
+    """Whether an array is on a mesh, be it of one device; of a tracer nobody knows."""
+    if isinstance(array, jax.core.Tracer):
+        return False
+    sharding = array.sharding
+    return isinstance(sharding, NamedSharding) or len(sharding.device_set) > 1
 
 
 def sharding_by_xla(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
@@ -120,7 +123,7 @@ def host_of(array: Array) -> np.ndarray[Any, Any]:
 def beside(values: Any, array: Array) -> Array:
     """Values of the host where an array is, on each of its devices."""
     sharding = array.sharding
-    if len(sharding.device_set) > 1:
+    if is_wide(array):
         sharding = NamedSharding(mesh_of(array), EVERYWHERE)
     return place(np.asarray(values), sharding)
 

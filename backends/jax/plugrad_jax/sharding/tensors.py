@@ -117,8 +117,7 @@ def replicate(tensor: Any, mesh: Any = None) -> Any:
     """
     _check(tensor, "replicate()")
     if mesh is None:
-        found = sharding_of(tensor)
-        if not isinstance(found, NamedSharding) and len(found.device_set) == 1:
+        if isinstance(sharding_of(tensor), SingleDeviceSharding):
             raise ValueError("replicate(): the tensor is on a single device: give a mesh")
         mesh = mesh_of(resolved(tensor).array)
     return _placed(tensor, named_sharding(mesh, EVERYWHERE, tensor.shape, "replicate()"))
