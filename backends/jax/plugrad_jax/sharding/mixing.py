@@ -16,7 +16,7 @@ import jax
 import jax.core
 from jax.sharding import NamedSharding
 
-from plugrad.plugins.placement import set_placement
+from plugrad.plugins.strides import set_placement
 from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad_jax.sharding.placing import EVERYWHERE, is_wide, mesh_of, place
 
