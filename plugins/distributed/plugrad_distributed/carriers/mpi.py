@@ -292,8 +292,9 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
     if size not in (-1, count) and count == 1:
         raise ValueError(
             f"init_process_group(): world_size is {size}, but MPI did not start this process as "
-            f"one of several: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} "
-            "python program.py`"
+            "one of several, and processes that torchrun or multiprocessing starts are strangers "
+            f"to MPI: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} python "
+            "program.py`"
         )
     if size not in (-1, count) or rank not in (-1, own):
         raise ValueError(
