@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -60,9 +61,7 @@ def test_a_module_is_run_and_the_first_code_counts(tmp_path: Path) -> None:
         "a_module.py",
     )
     variables = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    outcome = run(
-        Path("a_module"), 2, folder=tmp_path / "a", launch=["-m"], variables=variables
-    )
+    outcome = run(Path("a_module"), 2, folder=tmp_path / "a", launch=["-m"], variables=variables)
     assert outcome.value(0) == "__main__"
     assert outcome.code == 5
     assert "rank 1 ended with exit code 5; the others have 30 s to end" in outcome.err
@@ -105,7 +104,8 @@ def _is_alive(pid: int) -> bool:
 def sleeping(tmp_path: Path) -> Program:
     path = program(
         tmp_path,
-        "report(0)\ntry:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    report('interrupted')\n",
+        "report(0)\n"
+        "try:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    report('interrupted')\n",
     )
     begun = start(path, 2, folder=tmp_path / "a", launch=[])
     begun.wait_for_reports(30)
@@ -161,8 +161,6 @@ def test_torchruns_variables_without_mpi_are_explained(tmp_path: Path) -> None:
         "import os\nos.environ.update(RANK='0', WORLD_SIZE='2')\n"
         "from plugrad import distributed as dist\ndist.init_process_group()\n"
     )
-    import subprocess
-
     paths = os.pathsep.join(filter(None, [str(Path.cwd()), *sys.path]))
     found = subprocess.run(
         [sys.executable, str(path)],
@@ -209,7 +207,7 @@ def test_machines_are_told_to_each_kind(kind: str, command: list[str]) -> None:
 
 
 def test_a_hostfile_that_cannot_be_told_is_refused() -> None:
-    with pytest.raises(ValueError, match="--hostfile: start .srun. has no such option"):
+    with pytest.raises(ValueError, match=r"--hostfile: start \(srun\) has no such option"):
         Starter("start", "srun").command(2, ["python"], hostfile=Path("hosts"))
 
 
