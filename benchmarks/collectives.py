@@ -19,11 +19,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-import plugrad
-from plugrad import distributed as dist
 
+import plugrad
 from benchmarks.measure import PLUGRAD, Budget, Row, Sample, power
 from benchmarks.report import tables, write_json
+from plugrad import distributed as dist
 
 MPI4PY = "mpi4py"
 GLOO = "PyTorch's gloo"
@@ -116,7 +116,9 @@ def main() -> None:
     if dist.get_rank() == 0:
         print(tables(rows))
         for row in rows:
-            print(row.case, {name: round(sample.minimum, 1) for name, sample in row.samples.items()})
+            print(
+                row.case, {name: round(sample.minimum, 1) for name, sample in row.samples.items()}
+            )
         if arguments.json is not None:
             write_json(arguments.json, rows)
     dist.destroy_process_group()

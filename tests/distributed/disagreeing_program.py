@@ -3,6 +3,7 @@ each of them raised, by case: `disagreeing_program.py mismatches|delays`."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -19,7 +20,9 @@ MISMATCHES: dict[str, Callable[[Any], Any]] = {
     "reduction": lambda group: dist.all_reduce(plugrad.ones(4), "max", group=group),
     "collective": lambda group: dist.broadcast(plugrad.ones(4), 0, group=group),
     "order": dist.barrier,
-    "sizes": lambda group: dist.all_gather([plugrad.ones(1), plugrad.ones(2)], plugrad.ones(2), group),
+    "sizes": lambda group: dist.all_gather(
+        [plugrad.ones(1), plugrad.ones(2)], plugrad.ones(2), group
+    ),
 }
 
 
@@ -28,10 +31,8 @@ def in_sleep(group: Any) -> None:
 
 
 def in_receiving(group: Any) -> None:
-    try:
+    with contextlib.suppress(dist.DistTimeoutError):
         dist.irecv(plugrad.ones(2), 0, group).wait(3.5)
-    except dist.DistTimeoutError:
-        pass
 
 
 DELAYS: dict[str, Callable[[Any], Any]] = {"sleep": in_sleep, "message": in_receiving}

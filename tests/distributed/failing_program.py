@@ -1,5 +1,5 @@
-"""A program of which one rank fails: `failing_program.py HOW RANK [SECONDS]`. The others report with
-what their operation ended, and after how long."""
+"""A program of which one rank fails: `failing_program.py HOW RANK [SECONDS]`. The others report
+with what their operation ended, and after how long."""
 
 from __future__ import annotations
 

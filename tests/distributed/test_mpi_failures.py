@@ -68,9 +68,7 @@ def test_others_raise_and_name_the_rank_that_ended(
 def test_others_time_out_and_name_the_rank_that_hangs(
     tmp_path: Path, how: str, rank: int, told: str
 ) -> None:
-    found, outcome = of_survivors(
-        tmp_path, how, rank, limit="3", launch=["--grace", "1"]
-    )
+    found, outcome = of_survivors(tmp_path, how, rank, limit="3", launch=["--grace", "1"])
     late = [message for kind, message, _ in found if kind == "DistTimeoutError"]
     assert late
     for message in late:
@@ -146,7 +144,8 @@ def kill_once(folder: Path, seed: int) -> None:
             kind, message, _ = outcome.value(rank)
             assert kind == "DistBackendError"
             named = re.search(r"rank (\d) ended", message)
-            assert named is not None and int(named[1]) != rank, message
+            assert named is not None, message
+            assert int(named[1]) != rank
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -156,9 +156,7 @@ class Monitor:
             self._answers.clear()
         self._say(question=self._question, group=name)
         with self._news:
-            self._news.wait_for(
-                lambda: others <= self._answers.keys() | self._ended.keys(), ANSWER
-            )
+            self._news.wait_for(lambda: others <= self._answers.keys() | self._ended.keys(), ANSWER)
             if not self._answers and 0 in others and 0 not in self._ended:
                 return "rank 0, which passes messages on, has not answered"
             told = [self._of(rank, what) for rank in sorted(others)]

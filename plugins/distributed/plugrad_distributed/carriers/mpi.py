@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import sys
 import time
 import zlib
@@ -188,8 +187,10 @@ class MPICarrier(Carrier):
         _poll(all_there, self.timeout, f"{what} on rank {self._ranks[self.rank]}")
 
     def close(self) -> None:
-        # Freeing a communicator waits for all of its ranks, which may be gone: it is left to MPI.
         self.monitor.forget(self._name, self)
+        # MPI has some thousands of communicators, no more. To free one may need all of its ranks.
+        if not (self.monitor.alarmed or self.monitor.spoiled):
+            self.comm.Free()
 
     def check_others(self) -> None:
         """Raise if a rank of the group is gone, for long enough that it does not answer any more.
@@ -244,9 +245,7 @@ class MPICarrier(Carrier):
         source, into = as_moved(array), as_moved(out)
         if out_counts is None or in_counts is None:
             return _Pending(self, self.comm.Ialltoall(source, into))
-        request = self.comm.Ialltoallv(
-            [source, list(in_counts)], [into, list(out_counts)]
-        )
+        request = self.comm.Ialltoallv([source, list(in_counts)], [into, list(out_counts)])
         return _Pending(self, request)
 
     def all_reduce(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
@@ -273,9 +272,7 @@ class MPICarrier(Carrier):
         if source is array:
             return _Pending(self, self.comm.Ireduce_scatter_block(array, out, known))
         result = np.empty(out.shape, source.dtype)
-        return _Reduced(
-            self, self.comm.Ireduce_scatter_block(source, result, known), result, out
-        )
+        return _Reduced(self, self.comm.Ireduce_scatter_block(source, result, known), result, out)
 
 
 def hash_of(name: str) -> int:
@@ -292,8 +289,9 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
     if size not in (-1, count) and count == 1:
         raise ValueError(
             f"init_process_group(): world_size is {size}, but MPI did not start this process as "
-            f"one of several: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} "
-            "python program.py`"
+            "one of several, and processes that torchrun or multiprocessing starts are strangers "
+            f"to MPI: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} python "
+            "program.py`"
         )
     if size not in (-1, count) or rank not in (-1, own):
         raise ValueError(

@@ -314,7 +314,9 @@ def _empty(like: Any, shape: tuple[int, ...]) -> Any:
     return namespace.empty(shape, dtype=like.dtype)
 
 
-def _gather_uneven(outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, what: object) -> Work:
+def _gather_uneven(
+    outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, what: object
+) -> Work:
     """`all_gather` of tensors of several sizes: each rank sends its own to all others."""
     if tensor.numel() != outs[ranks.rank()].numel():
         raise ValueError(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from plugrad.cli.output import fail
 
+from plugrad.cli.output import fail
 from plugrad_distributed.launching.run import Ranks
 from plugrad_distributed.launching.starter import count_of_slurm, find_starter
 from plugrad_distributed.launching.supervisor import ADDRESS, PREFIX
@@ -17,7 +17,11 @@ from plugrad_distributed.launching.supervisor import ADDRESS, PREFIX
 __all__ = ["SETTINGS", "launch"]
 
 # What follows the program is its own, options too.
-SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+SETTINGS = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+}
 THREADS = ("PLUGRAD_NUM_THREADS", "OMP_NUM_THREADS")
 
 

@@ -126,7 +126,8 @@ def main() -> int:
         stderr=pipe,
         preexec_fn=_prepare,
     )
-    signal.signal(signal.SIGTERM, lambda *_: child.poll() is None and child.terminate())
+    # Popen sends nothing to a child that has ended.
+    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     threads = []
     if child.stdout is not None and child.stderr is not None:
         mark = f"[{rank}] ".encode()
