@@ -22,13 +22,13 @@ class Placement:
     Attributes:
         anywhere: whether it was traced so that it can run on several devices.
         mesh: the devices that it runs on; None for a single one.
-        results: where its results are to be; None for what XLA decides.
+        results: where its results are to be, None for what XLA decides; empty until it is settled.
     """
 
     def __init__(self, count: int, named: Any, place: Any) -> None:
         self.anywhere = SPREAD.used
         self.mesh: Any = None
-        self.results: list[Any] | None = None
+        self.results: list[Any] = []
         self._count = count
         self._named = named
         self._place = place
@@ -45,7 +45,7 @@ class Placement:
     def settle(self, tensors: list[Any]) -> bool:
         """Have the first results where these tensors are; whether that is new."""
         if self.mesh is None:
-            if self.results is not None and self._single:
+            if self._single:
                 return False
             # What is made of numbers alone has no array to follow.
             there = None if self._place is None else sharding(self._place.index or 0)
