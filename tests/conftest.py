@@ -21,6 +21,9 @@ JAX_SETTINGS = {
     "XLA_FLAGS": "--xla_force_host_platform_device_count=4 --xla_backend_optimization_level=0 "
     "--xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
     "--xla_cpu_parallel_codegen_split_count=1",
+    # XLA's threads for the host: a program that all devices compute together needs one for each of
+    # them, and 32 programs may be under way. With fewer threads they wait for each other for ever.
+    "NPROC": "128",
     # Else a program says of each of its parts through which lines it was asked for.
     "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",
 }
