@@ -20,6 +20,10 @@ def fail(how: str) -> None:
         raise ValueError("the data are rotten")
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "kill beside a worker":
+        if os.fork() == 0:
+            time.sleep(3600)
+        os.kill(os.getpid(), signal.SIGKILL)
     if how == "exit":
         os._exit(3)
     if how == "end":
