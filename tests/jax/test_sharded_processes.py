@@ -103,6 +103,11 @@ print(tuple(plugrad_jax.sharding_of(weight).spec))
 y = plugrad.ones(4, device="jax:0", requires_grad=True)
 (plugrad_jax.shard(y, mesh, ("data",)) * 3).sum().backward()
 print(y.grad.tolist())
+rows = np.full((2, 4), jax.process_index(), np.float32)  # this process's rows of the batch
+parts = jax.make_array_from_process_local_data(
+    jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data")), rows
+)
+print(plugrad_jax.from_jax(parts).sum(0).tolist())
 """
 
 
@@ -157,7 +162,7 @@ def test_two_processes(expected: tuple[list[float], list[float]]) -> None:
     port = free_port()
     both = printed([start(TWO, 2, str(number), port) for number in range(2)])
     assert both[0] == both[1]
-    devices, losses, shown, *refused, weight, spec, grad = both[0]
+    devices, losses, shown, *refused, weight, spec, grad, total = both[0]
     assert devices == "4 True"
     assert numbers(losses, "losses") == pytest.approx(expected[0], abs=1e-4)
     assert numbers(weight, "weight") == pytest.approx(expected[1], abs=1e-3)
@@ -165,3 +170,4 @@ def test_two_processes(expected: tuple[list[float], list[float]]) -> None:
     assert refused == ["this process has only some elements of a tensor that i"] * 3
     assert spec == "(None, 'model')"
     assert grad == "[3.0, 3.0, 3.0, 3.0]"
+    assert total == "[2.0, 2.0, 2.0, 2.0]"

@@ -42,9 +42,9 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
     else:
         if is_wide(array):
             begin()
-            sharding = array.sharding
-            if isinstance(sharding, NamedSharding):
-                array = place(array, sharding_by_xla(sharding.mesh, sharding.spec))
+            if isinstance(array.sharding, NamedSharding):
+                mesh: Any = array.sharding.mesh
+                array = place(array, sharding_by_xla(mesh, array.sharding.spec))
         where = device_of(array)
     made: Any = tensor_of(array, dtype, where)
     return made.requires_grad_() if requires_grad else made

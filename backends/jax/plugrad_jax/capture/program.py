@@ -161,7 +161,7 @@ class Program:
             first = len(order) - len(self.numbers)
             donated += [first + at for at, number in enumerate(self.numbers) if number in grown]
         self._jit = functools.partial(jax.jit, step, donate_argnums=tuple(donated))
-        self.compiled = self._jit()
+        self.compiled: Callable[..., list[Array]] = self._jit()
 
     # Running
 

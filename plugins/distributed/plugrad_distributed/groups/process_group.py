@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrad_distributed.carriers.carrier import Carrier, Request
 from plugrad_distributed.errors import DistBackendError, DistError
+from plugrad_distributed.groups.names import named
 from plugrad_distributed.groups.work import Work, late
 
 if TYPE_CHECKING:
@@ -190,6 +191,4 @@ class ProcessGroup:
         return self
 
     def __reduce__(self) -> Any:
-        from plugrad_distributed.groups.world import group_named
-
-        return group_named, (self.name,)
+        return named, (self.name,)
