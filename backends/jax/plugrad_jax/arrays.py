@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding
 import plugrad
 from plugrad.plugins.tracing import listener, resolved, tensor_of
 from plugrad_jax.devices import all_devices, device, device_of
-from plugrad_jax.sharding.mixing import begin
+from plugrad_jax.sharding.beginning import begin
 from plugrad_jax.sharding.placing import is_wide, place, sharding_by_xla
 
 

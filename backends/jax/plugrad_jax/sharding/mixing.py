@@ -7,7 +7,6 @@ anything as long as no array is spread.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -16,8 +15,6 @@ import jax
 import jax.core
 from jax.sharding import NamedSharding
 
-from plugrad.plugins.strides import set_placement
-from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad_jax.sharding.placing import EVERYWHERE, is_wide, mesh_of, place
 
 Array = Any
@@ -25,8 +22,6 @@ Array = Any
 _REFUSED: Final = "incompatible devices"
 # How errors of XLA's compiler begin, but for those about memory.
 _UNDIVIDED: Final = ("INVALID_ARGUMENT", "UNIMPLEMENTED", "INTERNAL")
-_lock: Final = threading.Lock()
-hold_while_forking(_lock)
 
 
 class _Spread:
@@ -36,19 +31,6 @@ class _Spread:
 
 
 SPREAD: Final = _Spread()
-
-
-def begin() -> None:
-    """From now on there are arrays on several devices."""
-    if SPREAD.used:
-        return
-    from plugrad_jax.sharding.likes import register
-
-    with Locked(_lock):
-        if not SPREAD.used:
-            register()
-            set_placement(keep)
-            SPREAD.used = True
 
 
 def is_refusal(error: Exception) -> bool:

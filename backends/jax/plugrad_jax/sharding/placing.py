@@ -9,7 +9,14 @@ from typing import Any, Final
 import jax
 import jax.core
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
+from jax.sharding import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+)
 
 from plugrad_jax.precision import in_64_bits
 
@@ -34,6 +41,8 @@ def is_wide(array: Array) -> bool:
     if isinstance(array, jax.core.Tracer):
         return False
     sharding = array.sharding
+    if type(sharding) is SingleDeviceSharding:
+        return False
     return isinstance(sharding, NamedSharding) or len(sharding.device_set) > 1
 
 

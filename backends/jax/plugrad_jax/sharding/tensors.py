@@ -12,7 +12,7 @@ import plugrad
 from plugrad.plugins.tracing import listener, resolved, tensor_of
 from plugrad_jax.devices import all_devices, device_of
 from plugrad_jax.precision import is_tracing
-from plugrad_jax.sharding.mixing import begin
+from plugrad_jax.sharding.beginning import begin
 from plugrad_jax.sharding.placing import EVERYWHERE, constrained, mesh_of, place
 from plugrad_jax.sharding.specs import named_sharding
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SECONDS = 120
 
 TRAINING = """
@@ -113,7 +113,8 @@ print(plugrad_jax.from_jax(parts).sum(0).tolist())
 
 def start(program: str, devices: int, *arguments: str) -> subprocess.Popen[str]:
     flags = f"--xla_force_host_platform_device_count={devices}"
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    threads = str(32 * devices)  # see tests/conftest.py
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "NPROC": threads}
     command = [sys.executable, "-c", TRAINING + program, *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from plugrad import distributed as dist
-from tests.distributed.data_parallel_program import results
+from tests.distributed.data_parallel.program import results
 from tests.distributed.under_mpi import needs_mpi, run
 
-PROGRAM = Path(__file__).with_name("data_parallel_program.py")
+PROGRAM = Path(__file__).with_name("program.py")
 # What is rounded to few digits may be rounded otherwise where sums are taken in another order.
 TOLERANCES = {"bfloat16": 1e-2, "power": 1e-6}
 

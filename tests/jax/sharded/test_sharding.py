@@ -256,7 +256,7 @@ def test_indices_out_of_range_are_noticed() -> None:
 
 
 def test_kernels_that_xla_cannot_divide_run_whole() -> None:
-    from plugrad_jax.sharding.mixing import begin, run_again
+    from plugrad_jax.sharding.beginning import begin, run_again
 
     begin()
     x = spread(grid())
