@@ -20,6 +20,10 @@ def fail(how: str) -> None:
         raise ValueError("the data are rotten")
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "kill beside a worker":
+        if os.fork() == 0:
+            time.sleep(3600)
+        os.kill(os.getpid(), signal.SIGKILL)
     if how == "exit":
         os._exit(3)
     if how == "end":
@@ -40,9 +44,10 @@ def work(how: str) -> None:
 
 
 def everything(seed: int) -> None:
-    """Collectives of all kinds for as long as they go."""
+    """Collectives of all kinds, until a rank is killed: long before the time is up."""
     order = random.Random(seed)
-    while True:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
         size = order.choice([1, 1000, 300_000])
         x = plugrad.ones(size * dist.get_world_size())
         part = plugrad.ones(size)

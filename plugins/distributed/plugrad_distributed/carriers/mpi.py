@@ -62,44 +62,38 @@ def _load() -> Any:
 class _Pending(Request):
     """An operation that MPI carries out. mpi4py's request keeps the buffers alive."""
 
-    __slots__ = ("_carrier", "_request", "source")
+    __slots__ = ("_carrier", "_request", "_status", "source")
     needs_asking = True
 
-    def __init__(self, carrier: MPICarrier, request: Any) -> None:
+    def __init__(self, carrier: MPICarrier, request: Any, status: Any = None) -> None:
         self._carrier = carrier
         self._request = request
+        self._status = status
         self.source = -1
 
     def test(self) -> bool:
+        carrier = self._carrier
         try:
-            if self._request.Test():
+            if self._request.Test(self._status):
                 return True
-        except self._carrier.mpi.Exception as error:
+        except carrier.mpi.Exception as error:
+            carrier.monitor.spoiled = True
             raise DistBackendError(f"MPI: {error}") from error
-        if self._carrier.monitor.alarmed:
-            self._carrier.check_others()
+        if carrier.monitor.alarmed:
+            carrier.check_others()
         return False
 
 
 class _Received(_Pending):
-    """A message that comes from any rank, or was sent to this one."""
+    """A message, of which MPI knows afterwards who sent it."""
 
-    __slots__ = ("_status",)
-
-    def __init__(self, carrier: MPICarrier, request: Any) -> None:
-        super().__init__(carrier, request)
-        self._status = carrier.mpi.Status()
+    __slots__ = ()
 
     def test(self) -> bool:
-        try:
-            if self._request.Test(self._status):
-                self.source = self._status.source
-                return True
-        except self._carrier.mpi.Exception as error:
-            raise DistBackendError(f"MPI: {error}") from error
-        if self._carrier.monitor.alarmed:
-            self._carrier.check_others()
-        return False
+        if not super().test():
+            return False
+        self.source = self._status.source
+        return True
 
 
 class _Reduced(_Pending):
@@ -214,7 +208,7 @@ class MPICarrier(Carrier):
 
     def recv(self, out: Array, src: int, tag: int) -> Request | None:
         src = self._any if src == ANY_SOURCE else src
-        return _Received(self, self.comm.Irecv(as_moved(out), src, tag))
+        return _Received(self, self.comm.Irecv(as_moved(out), src, tag), self.mpi.Status())
 
     # Collectives
 

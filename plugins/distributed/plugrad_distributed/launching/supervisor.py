@@ -125,6 +125,7 @@ def main() -> int:
         stdout=pipe,
         stderr=pipe,
         preexec_fn=_prepare,
+        process_group=0,
     )
     # Popen sends nothing to a child that has ended.
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
@@ -137,6 +138,10 @@ def main() -> int:
         thread.start()
     threading.Thread(target=launcher.obey, args=(child,), daemon=True).start()
     code = child.wait()
+    if code != 0:
+        # What the program started and could not end, such as workers that load data.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
     for thread in threads:
         thread.join()
     launcher.say(code=code)
