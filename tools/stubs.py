@@ -23,7 +23,7 @@ NAMESPACES = {
         ("hub", "multiprocessing", "nn", "optim", "serialization", "utils"),
     ),
     "plugins/special": ("plugrad_special", ("quasirandom", "special")),
-    "plugins/distributed": ("plugrad_distributed", ("distributed",)),
+    "plugins/distributed": ("plugrad_distributed", ("distributed", "futures")),
     "plugins/distributions": ("plugrad_distributions", ("distributions",)),
     "plugins/onnx": ("plugrad_onnx", ("onnx",)),
     "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),

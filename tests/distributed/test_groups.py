@@ -228,7 +228,9 @@ class Countdown(dist.Carrier):
     sent = 0
 
     @classmethod
-    def world(cls, rank: int, size: int, options: Any = None, timeout: float = 60.0) -> dist.Carrier:
+    def world(
+        cls, rank: int, size: int, options: Any = None, timeout: float = 60.0
+    ) -> dist.Carrier:
         return cls(0, 1)
 
     def split(self, ranks: Any, name: str) -> dist.Carrier:

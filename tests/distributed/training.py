@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 import plugrad
 import plugrad.distributed as dist
 from plugrad import Tensor, nn

@@ -80,9 +80,7 @@ class Program:
 
     def pids(self) -> list[int]:
         """The processes of the ranks that have reported something."""
-        return [
-            json.loads(path.read_text())["pid"] for path in sorted(self.folder.glob("*.json"))
-        ]
+        return [json.loads(path.read_text())["pid"] for path in sorted(self.folder.glob("*.json"))]
 
     def wait_for_reports(self, limit: float) -> None:
         """Wait until all ranks have reported something."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +102,39 @@ def test_it_reaches_97_percent_in_time(tmp_path: Path) -> None:
     metrics = json.loads(result.stdout)
     assert metrics["accuracy"] >= 0.97
     assert metrics["seconds"] < 60
+
+
+def test_several_processes_share_each_batch(tmp_path: Path) -> None:
+    """Oracle: the same run on one process: the steps are as many, and it learns."""
+    pytest.importorskip("plugrad_distributed")
+    pytest.importorskip("mpi4py")
+    runs = str(tmp_path)
+    command = [sys.executable, "-m", "plugrad.cli", "demo", "--processes", "2", "--runs", runs]
+    options = ["--model", "mlp", "--epochs", "2", "--seed", "3"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # One process speaks for both.
+    assert done.stdout.count("held-out digits are right") == 1
+    assert "on 2 processes" in done.stdout
+    metrics = json.loads((tmp_path / "digits-mlp" / "metrics.json").read_text())
+    assert metrics["processes"] == 2
+    assert metrics["steps"] == 2 * math.ceil(1438 / 32)
+    assert metrics["accuracy"] > 0.8
+    assert (tmp_path / "digits-mlp" / "model.safetensors").exists()
+
+
+def test_a_batch_that_cannot_be_shared_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("plugrad_distributed")
+    result = quick(tmp_path, "--processes", "2", "--batch-size", "31")
+    assert result.exit_code == 2
+    assert "--batch-size must be a multiple of the 2 processes" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_processes_need_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from plugrad_nn.demo import processes
+
+    monkeypatch.setattr(processes, "is_installed", lambda: False)
+    result = quick(tmp_path, "--processes", "2")
+    assert result.exit_code == 2
+    assert "pip install 'plugrad-distributed[mpi]'" in result.output

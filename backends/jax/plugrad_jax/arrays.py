@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding
 import plugrad
 from plugrad.plugins.tracing import listener, resolved, tensor_of
 from plugrad_jax.devices import all_devices, device, device_of
-from plugrad_jax.sharding.mixing import begin
+from plugrad_jax.sharding.beginning import begin
 from plugrad_jax.sharding.placing import is_wide, place, sharding_by_xla
 
 
@@ -42,9 +42,9 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
     else:
         if is_wide(array):
             begin()
-            sharding = array.sharding
-            if isinstance(sharding, NamedSharding):
-                array = place(array, sharding_by_xla(sharding.mesh, sharding.spec))
+            if isinstance(array.sharding, NamedSharding):
+                mesh: Any = array.sharding.mesh
+                array = place(array, sharding_by_xla(mesh, array.sharding.spec))
         where = device_of(array)
     made: Any = tensor_of(array, dtype, where)
     return made.requires_grad_() if requires_grad else made

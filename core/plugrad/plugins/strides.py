@@ -1,5 +1,7 @@
-"""Strided memory in numbers: what kernels of views have to find out about it."""
+"""Strided memory in numbers: what kernels of views have to find out about it. And, for backends
+whose arrays can be spread over several devices, `set_placement`: what is written stays in place."""
 
+from plugrad.tensor.aliasing.placement import set_placement
 from plugrad.tensor.aliasing.strides import (
     check_reach,
     contiguous_strides,
@@ -22,6 +24,7 @@ __all__ = [
     "may_overlap",
     "strided_positions",
     "reach",
+    "set_placement",
     "summed_positions",
     "viewed_strides",
 ]

@@ -272,6 +272,10 @@ def tensor_repr(tensor: TensorBase) -> str:
     """
     if tensor._keyset & TRANSFORMS_BIT:
         return _level_repr(tensor)
+    if is_active(tensor.device.type):
+        text: str | None = find_backend(tensor.device.type).backend.printed(tensor._backend_array)
+        if text is not None:
+            return text
     cls: Any = type(tensor)
     prefix = str(cls.__dict__.get("_printed_as", cls.__name__)) + "("
     indent = len(prefix)

@@ -9,6 +9,7 @@ import numpy as np
 
 import plugrad
 from plugrad import Tensor
+from plugrad.autograd.graph import increment_version
 from plugrad_distributed.carriers.carrier import Carrier
 
 __all__ = ["Buffer", "as_tensor", "readable", "writable"]
@@ -37,7 +38,7 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
     ):
 
         def written() -> None:
-            plugrad.autograd.graph.increment_version(tensor)
+            increment_version(tensor)
 
         return array, written
     buffer = np.array(own.cpu().array, order="C", copy=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -15,9 +16,10 @@ S = TypeVar("S")
 class Future(Generic[T]):
     """A value that comes later.
 
-    Who makes one gives it the value by `set_result`. Those of communication, `Work.get_future()`,
-    get theirs when somebody waits: no thread works behind them. So callbacks run on the thread that
-    waits, and what they communicate happens in the order of the waits on every rank.
+    Who makes one gives it the value by `set_result`, maybe on another thread. Those of
+    communication, `Work.get_future()`, get theirs when somebody waits: no thread works behind them.
+    So callbacks run on the thread that waits, and what they communicate happens in the order of the
+    waits on every rank.
 
     Args:
         devices: nothing is done with it.
@@ -31,6 +33,8 @@ class Future(Generic[T]):
     """
 
     def __init__(self, *, devices: Any = None) -> None:
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
         self._over = False
         self._value: Any = None
         self._error: BaseException | None = None
@@ -53,7 +57,6 @@ class Future(Generic[T]):
         """The value, once it is there.
 
         Raises:
-            RuntimeError: nobody will give it one: `set_result` was not called.
             Exception: what it failed with.
         """
         self._settle()
@@ -63,12 +66,12 @@ class Future(Generic[T]):
         """Have the value found, or an error, which is kept."""
         if self._over:
             return
-        find, self._find = self._find, None
+        with self._lock:
+            find, self._find = self._find, None
         if find is None:
-            raise RuntimeError(
-                "Future.wait(): nobody computes the value: call set_result() or set_exception() "
-                "before"
-            )
+            # Another thread finds it, or will set it.
+            self._ended.wait()
+            return
         try:
             value = find()
         except BaseException as error:
@@ -99,10 +102,11 @@ class Future(Generic[T]):
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
         """Call `callback(self)` once the value is there; at once if it is."""
-        if self._over:
-            callback(self)
-        else:
-            self._callbacks.append(callback)
+        with self._lock:
+            if not self._over:
+                self._callbacks.append(callback)
+                return
+        callback(self)
 
     def set_result(self, result: T) -> None:
         """Give it its value.
@@ -123,10 +127,12 @@ class Future(Generic[T]):
         self._end(None, result)
 
     def _end(self, value: T | None, error: BaseException | None) -> None:
-        if self._over:
-            raise RuntimeError("Future can only be marked completed once")
-        self._over, self._value, self._error, self._find = True, value, error, None
-        callbacks, self._callbacks = self._callbacks, []
+        with self._lock:
+            if self._over:
+                raise RuntimeError("Future can only be marked completed once")
+            self._value, self._error, self._find, self._over = value, error, None, True
+            callbacks, self._callbacks = self._callbacks, []
+        self._ended.set()
         for callback in callbacks:
             callback(self)
 

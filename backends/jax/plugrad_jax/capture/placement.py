@@ -22,16 +22,18 @@ class Placement:
     Attributes:
         anywhere: whether it was traced so that it can run on several devices.
         mesh: the devices that it runs on; None for a single one.
-        results: where its results are to be; None for what XLA decides.
+        results: where its results are to be, None for what XLA decides; empty until it is settled.
     """
 
     def __init__(self, count: int, named: Any, place: Any) -> None:
         self.anywhere = SPREAD.used
         self.mesh: Any = None
-        self.results: list[Any] | None = None
+        self.results: list[Any] = []
         self._count = count
         self._named = named
         self._place = place
+        # Whether the results were settled for a single device.
+        self._single = False
 
     def look_at(self, arrays: list[Array]) -> bool:
         """Take the mesh of these inputs; whether there is something to be said of where the
@@ -43,6 +45,8 @@ class Placement:
     def settle(self, tensors: list[Any]) -> bool:
         """Have the first results where these tensors are; whether that is new."""
         if self.mesh is None:
+            if self._single:
+                return False
             # What is made of numbers alone has no array to follow.
             there = None if self._place is None else sharding(self._place.index or 0)
             wanted = [there] * self._count
@@ -50,6 +54,7 @@ class Placement:
             arrays = [tensor.array for tensor in tensors]
             wanted = [array.sharding if is_wide(array) else None for array in arrays]
             wanted += [None] * (self._count - len(arrays))
+        self._single = self.mesh is None
         if wanted == self.results:
             return False
         self.results = wanted

@@ -161,7 +161,9 @@ class Program:
             first = len(order) - len(self.numbers)
             donated += [first + at for at, number in enumerate(self.numbers) if number in grown]
         self._jit = functools.partial(jax.jit, step, donate_argnums=tuple(donated))
-        self.compiled = self._jit()
+        self.compiled: Callable[..., list[Array]] = self._jit()
+        # By where the results go: inputs may be spread in one call, and not in the next.
+        self._by_results: dict[tuple[Any, ...], Callable[..., list[Array]]] = {}
 
     # Running
 
@@ -251,8 +253,16 @@ class Program:
             raise Stale(SPREAD_NOW)
         first = [self._now(tensor, call) for tensor in (*self._written, *self._graded)]
         if runs.settle(first):
-            self.compiled = self._jit(out_shardings=runs.results)
+            self.compiled = self._placed(tuple(runs.results))
         return self.compiled(*runs.joined(arrays))
+
+    def _placed(self, results: tuple[Any, ...]) -> Callable[..., list[Array]]:
+        """The program with its results in certain places."""
+        found = self._by_results.get(results)
+        if found is None:
+            found = self._jit(out_shardings=list(results))
+            self._by_results[results] = found
+        return found
 
     def _now(self, tensor: Any, call: Call) -> Any:
         number = self._arguments.get(id(tensor))

@@ -58,6 +58,7 @@ def _full_like(
 ) -> Any:
     dtype = dtype or self.dtype
     sharding = sharding_like(self, device)
+    made: Any
     if sharding is None:
         made = plugrad.full(self.shape, fill_value, dtype=dtype, device=device or self.device)
     else:

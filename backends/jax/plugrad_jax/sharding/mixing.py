@@ -7,7 +7,6 @@ anything as long as no array is spread.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -16,8 +15,6 @@ import jax
 import jax.core
 from jax.sharding import NamedSharding
 
-from plugrad.plugins.placement import set_placement
-from plugrad.plugins.scopes import Locked, hold_while_forking
 from plugrad_jax.sharding.placing import EVERYWHERE, is_wide, mesh_of, place
 
 Array = Any
@@ -25,8 +22,6 @@ Array = Any
 _REFUSED: Final = "incompatible devices"
 # How errors of XLA's compiler begin, but for those about memory.
 _UNDIVIDED: Final = ("INVALID_ARGUMENT", "UNIMPLEMENTED", "INTERNAL")
-_lock: Final = threading.Lock()
-hold_while_forking(_lock)
 
 
 class _Spread:
@@ -36,19 +31,6 @@ class _Spread:
 
 
 SPREAD: Final = _Spread()
-
-
-def begin() -> None:
-    """From now on there are arrays on several devices."""
-    if SPREAD.used:
-        return
-    from plugrad_jax.sharding.likes import register
-
-    with Locked(_lock):
-        if not SPREAD.used:
-            register()
-            set_placement(keep)
-            SPREAD.used = True
 
 
 def is_refusal(error: Exception) -> bool:
@@ -86,22 +68,25 @@ def run_again(kernel: Callable[..., Any], arrays: tuple[Any, ...], error: Except
 
 
 def widest_of(arrays: Iterable[Array]) -> Array | None:
-    """The array on most devices; None if each is on a single one.
+    """The array on most devices; None if none is on a mesh.
 
     Raises:
         RuntimeError: there are arrays on several devices that are not the same ones.
     """
     found = None
     for array in arrays:
-        if is_wide(array):
-            if found is None:
-                found = array
-            elif array.sharding.device_set != found.sharding.device_set:
-                raise RuntimeError(
-                    "tensors are spread over different devices, one over "
-                    f"{shown(found.sharding)} and one over {shown(array.sharding)}: bring one to "
-                    "the mesh of the other with plugrad_jax.shard or plugrad_jax.replicate"
-                )
+        if not is_wide(array):
+            continue
+        if found is None or len(found.sharding.device_set) == 1:
+            found = array
+            continue
+        devices = array.sharding.device_set
+        if len(devices) > 1 and devices != found.sharding.device_set:
+            raise RuntimeError(
+                "tensors are spread over different devices, one over "
+                f"{shown(found.sharding)} and one over {shown(array.sharding)}: bring one to "
+                "the mesh of the other with plugrad_jax.shard or plugrad_jax.replicate"
+            )
     return found
 
 
@@ -123,7 +108,7 @@ def keep(array: Array, former: Array) -> Array:
     if isinstance(former, jax.core.Tracer) or isinstance(array, jax.core.Tracer):
         return array
     here = former.sharding
-    if array.sharding is here or len(here.device_set) == 1 or array.shape != former.shape:
+    if array.sharding is here or array.shape != former.shape or not is_wide(former):
         return array
     return place(array, here)
 

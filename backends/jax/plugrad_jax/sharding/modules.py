@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding
 
 import plugrad
+from plugrad_jax.sharding.placing import EVERYWHERE
 from plugrad_jax.sharding.specs import named_sharding
 from plugrad_jax.sharding.tensors import shard
 
@@ -84,7 +85,7 @@ def _compiled(rules: Rules) -> list[tuple[re.Pattern[str], Any]]:
 def _chosen(
     name: str, tensor: Any, mesh: Any, rules: list[tuple[re.Pattern[str], Any]]
 ) -> NamedSharding:
-    spec: Any = PartitionSpec()
+    spec: Any = EVERYWHERE
     for pattern, wanted in rules:
         if pattern.search(name):
             spec = wanted

@@ -9,18 +9,41 @@ from typing import Any, Final
 import jax
 import jax.core
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
+from jax.sharding import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+)
 
 from plugrad_jax.precision import in_64_bits
 
 Array = Any
 
-EVERYWHERE: Final = PartitionSpec()
+# Parts of JAX have no types.
+_jax: Final[Any] = jax
+_spec: Final[Any] = PartitionSpec
+
+
+def spec_of(*entries: Any) -> PartitionSpec:
+    """A `PartitionSpec` of what it is made of."""
+    made: PartitionSpec = _spec(*entries)
+    return made
+
+
+EVERYWHERE: Final = spec_of()
 
 
 def is_wide(array: Array) -> bool:
-    """Whether an array is on more than one device; of a tracer nobody knows."""
-    return not isinstance(array, jax.core.Tracer) and len(array.sharding.device_set) > 1
+    """Whether an array is on a mesh, be it of one device; of a tracer nobody knows."""
+    if isinstance(array, jax.core.Tracer):
+        return False
+    sharding = array.sharding
+    if type(sharding) is SingleDeviceSharding:
+        return False
+    return isinstance(sharding, NamedSharding) or len(sharding.device_set) > 1
 
 
 def sharding_by_xla(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
@@ -67,7 +90,7 @@ def place(array: Array, sharding: Sharding) -> Array:
 def constrained(array: Array, sharding: Sharding) -> Array:
     """An array of a program that is traced, of which XLA is told where it should be."""
     if isinstance(sharding, NamedSharding):
-        return jax.lax.with_sharding_constraint(array, sharding)
+        return _jax.lax.with_sharding_constraint(array, sharding)
     return array
 
 
@@ -109,7 +132,7 @@ def host_of(array: Array) -> np.ndarray[Any, Any]:
 def beside(values: Any, array: Array) -> Array:
     """Values of the host where an array is, on each of its devices."""
     sharding = array.sharding
-    if len(sharding.device_set) > 1:
+    if is_wide(array):
         sharding = NamedSharding(mesh_of(array), EVERYWHERE)
     return place(np.asarray(values), sharding)
 

@@ -8,7 +8,7 @@ from typing import Any
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from plugrad_jax.sharding.mixing import shown
-from plugrad_jax.sharding.placing import sharding_by_xla
+from plugrad_jax.sharding.placing import EVERYWHERE, sharding_by_xla, spec_of
 
 
 def named_sharding(
@@ -43,10 +43,10 @@ def named_sharding(
             f"{type(spec).__name__}"
         )
     if not isinstance(spec, PartitionSpec):
-        spec = PartitionSpec(*spec)
+        spec = spec_of(*spec)
     wrong = _problem(mesh, spec, tuple(shape))
     if wrong:
-        made = sharding_by_xla(mesh, PartitionSpec())
+        made = sharding_by_xla(mesh, EVERYWHERE)
         raise ValueError(
             f"{who}: {spec} does not fit {what} of shape {list(shape)} on {shown(made)}: {wrong}"
         )

@@ -6,14 +6,14 @@ from typing import Any
 
 import jax
 import jax.core
-from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
+from jax.sharding import NamedSharding, SingleDeviceSharding
 
 import plugrad
 from plugrad.plugins.tracing import listener, resolved, tensor_of
 from plugrad_jax.devices import all_devices, device_of
 from plugrad_jax.precision import is_tracing
-from plugrad_jax.sharding.mixing import begin
-from plugrad_jax.sharding.placing import constrained, mesh_of, place
+from plugrad_jax.sharding.beginning import begin
+from plugrad_jax.sharding.placing import EVERYWHERE, constrained, mesh_of, place
 from plugrad_jax.sharding.specs import named_sharding
 
 _Function: Any = plugrad.autograd.Function
@@ -117,11 +117,10 @@ def replicate(tensor: Any, mesh: Any = None) -> Any:
     """
     _check(tensor, "replicate()")
     if mesh is None:
-        found = sharding_of(tensor)
-        if not isinstance(found, NamedSharding) and len(found.device_set) == 1:
+        if isinstance(sharding_of(tensor), SingleDeviceSharding):
             raise ValueError("replicate(): the tensor is on a single device: give a mesh")
         mesh = mesh_of(resolved(tensor).array)
-    return _placed(tensor, named_sharding(mesh, PartitionSpec(), tensor.shape, "replicate()"))
+    return _placed(tensor, named_sharding(mesh, EVERYWHERE, tensor.shape, "replicate()"))
 
 
 def unshard(tensor: Any) -> Any:

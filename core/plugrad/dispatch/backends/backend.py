@@ -185,6 +185,13 @@ class Backend:
         """
         raise error
 
+    def printed(self, array: Any) -> str | None:
+        """The text of a tensor with this array; None: its elements, as for any tensor.
+
+        For arrays whose elements one process cannot read alone.
+        """
+        return None
+
     def copy_from_host(
         self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
     ) -> Any:

@@ -35,9 +35,7 @@ class AloneCarrier(Carrier):
         self.messages: dict[int, list[Array]] = {}
 
     @classmethod
-    def world(
-        cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0
-    ) -> Carrier:
+    def world(cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0) -> Carrier:
         if rank not in (-1, 0) or size not in (-1, 1):
             raise ValueError(
                 "init_process_group(): backend 'alone' is for one process: rank must be 0 and "

@@ -44,7 +44,7 @@ class Request:
     """
 
     source: int = -1
-    # Whether it goes on only while it is asked: a thread does so for work that nobody waits for yet.
+    # Whether it goes on only while it is asked: a thread asks for work that nobody waits for yet.
     needs_asking: bool = False
 
     def test(self) -> bool:
@@ -96,9 +96,7 @@ class Carrier:
         self.state: Callable[[], tuple[str, str]] = lambda: ("", "")
 
     @classmethod
-    def world(
-        cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0
-    ) -> Carrier:
+    def world(cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0) -> Carrier:
         """The carrier of all processes. `rank` and `size` are -1 where the program leaves them to
         the carrier, as programs under mpiexec do. Processes find each other within `timeout`
         seconds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import json
+import os
 import selectors
 import socket
 import threading
@@ -44,6 +45,13 @@ class Hub:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)
         threading.Thread(target=self._run, name="plugrad hub", daemon=True).start()
+
+    def let_go(self) -> None:
+        """In a process that was forked: close its copies of the connections."""
+        for peer in self._peers.values():
+            os.close(peer.connection.detach())
+        self._peers.clear()
+        os.close(self._server.detach())
 
     def _run(self) -> None:
         while True:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import socket
 import threading
@@ -54,6 +55,7 @@ class Monitor:
         self._answers: dict[int, Any] = {}
         self._question = 0
         if link is not None:
+            os.register_at_fork(after_in_child=self._let_go)
             threading.Thread(target=self._listen, name="plugrad monitor", daemon=True).start()
 
     @classmethod
@@ -80,6 +82,14 @@ class Monitor:
                 stacklevel=4,
             )
         return cls(rank, size, link, hub)
+
+    def _let_go(self) -> None:
+        """In a process that was forked: the connection must end with this rank alone."""
+        link, self._link = self._link, None
+        if link is not None:
+            os.close(link.detach())
+        if self._hub is not None:
+            self._hub.let_go()
 
     # What this rank says
 
@@ -156,9 +166,7 @@ class Monitor:
             self._answers.clear()
         self._say(question=self._question, group=name)
         with self._news:
-            self._news.wait_for(
-                lambda: others <= self._answers.keys() | self._ended.keys(), ANSWER
-            )
+            self._news.wait_for(lambda: others <= self._answers.keys() | self._ended.keys(), ANSWER)
             if not self._answers and 0 in others and 0 not in self._ended:
                 return "rank 0, which passes messages on, has not answered"
             told = [self._of(rank, what) for rank in sorted(others)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import sys
 import time
 import zlib
@@ -63,44 +62,38 @@ def _load() -> Any:
 class _Pending(Request):
     """An operation that MPI carries out. mpi4py's request keeps the buffers alive."""
 
-    __slots__ = ("_carrier", "_request", "source")
+    __slots__ = ("_carrier", "_request", "_status", "source")
     needs_asking = True
 
-    def __init__(self, carrier: MPICarrier, request: Any) -> None:
+    def __init__(self, carrier: MPICarrier, request: Any, status: Any = None) -> None:
         self._carrier = carrier
         self._request = request
+        self._status = status
         self.source = -1
 
     def test(self) -> bool:
+        carrier = self._carrier
         try:
-            if self._request.Test():
+            if self._request.Test(self._status):
                 return True
-        except self._carrier.mpi.Exception as error:
+        except carrier.mpi.Exception as error:
+            carrier.monitor.spoiled = True
             raise DistBackendError(f"MPI: {error}") from error
-        if self._carrier.monitor.alarmed:
-            self._carrier.check_others()
+        if carrier.monitor.alarmed:
+            carrier.check_others()
         return False
 
 
 class _Received(_Pending):
-    """A message that comes from any rank, or was sent to this one."""
+    """A message, of which MPI knows afterwards who sent it."""
 
-    __slots__ = ("_status",)
-
-    def __init__(self, carrier: MPICarrier, request: Any) -> None:
-        super().__init__(carrier, request)
-        self._status = carrier.mpi.Status()
+    __slots__ = ()
 
     def test(self) -> bool:
-        try:
-            if self._request.Test(self._status):
-                self.source = self._status.source
-                return True
-        except self._carrier.mpi.Exception as error:
-            raise DistBackendError(f"MPI: {error}") from error
-        if self._carrier.monitor.alarmed:
-            self._carrier.check_others()
-        return False
+        if not super().test():
+            return False
+        self.source = self._status.source
+        return True
 
 
 class _Reduced(_Pending):
@@ -188,8 +181,10 @@ class MPICarrier(Carrier):
         _poll(all_there, self.timeout, f"{what} on rank {self._ranks[self.rank]}")
 
     def close(self) -> None:
-        # Freeing a communicator waits for all of its ranks, which may be gone: it is left to MPI.
         self.monitor.forget(self._name, self)
+        # MPI has some thousands of communicators, no more. To free one may need all of its ranks.
+        if not (self.monitor.alarmed or self.monitor.spoiled):
+            self.comm.Free()
 
     def check_others(self) -> None:
         """Raise if a rank of the group is gone, for long enough that it does not answer any more.
@@ -213,7 +208,7 @@ class MPICarrier(Carrier):
 
     def recv(self, out: Array, src: int, tag: int) -> Request | None:
         src = self._any if src == ANY_SOURCE else src
-        return _Received(self, self.comm.Irecv(as_moved(out), src, tag))
+        return _Received(self, self.comm.Irecv(as_moved(out), src, tag), self.mpi.Status())
 
     # Collectives
 
@@ -244,9 +239,7 @@ class MPICarrier(Carrier):
         source, into = as_moved(array), as_moved(out)
         if out_counts is None or in_counts is None:
             return _Pending(self, self.comm.Ialltoall(source, into))
-        request = self.comm.Ialltoallv(
-            [source, list(in_counts)], [into, list(out_counts)]
-        )
+        request = self.comm.Ialltoallv([source, list(in_counts)], [into, list(out_counts)])
         return _Pending(self, request)
 
     def all_reduce(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
@@ -273,9 +266,7 @@ class MPICarrier(Carrier):
         if source is array:
             return _Pending(self, self.comm.Ireduce_scatter_block(array, out, known))
         result = np.empty(out.shape, source.dtype)
-        return _Reduced(
-            self, self.comm.Ireduce_scatter_block(source, result, known), result, out
-        )
+        return _Reduced(self, self.comm.Ireduce_scatter_block(source, result, known), result, out)
 
 
 def hash_of(name: str) -> int:
@@ -292,8 +283,9 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
     if size not in (-1, count) and count == 1:
         raise ValueError(
             f"init_process_group(): world_size is {size}, but MPI did not start this process as "
-            f"one of several: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} "
-            "python program.py`"
+            "one of several, and processes that torchrun or multiprocessing starts are strangers "
+            f"to MPI: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} python "
+            "program.py`"
         )
     if size not in (-1, count) or rank not in (-1, own):
         raise ValueError(

@@ -30,16 +30,16 @@ _OF_BOOLS = {
     ReduceOp.BOR: "LOR",
     ReduceOp.BXOR: "LXOR",
 }
-_INTEGERS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
-_KNOWN = frozenset(map(np.dtype, "? b B h H i I l L q Q f d F D".split()))
+_INTEGERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+_KNOWN = frozenset(map(np.dtype, "?bBhHiIlLqQfdFD"))
 
 
 def as_moved(array: Array) -> Array:
     """The same memory as an array that MPI can move: what it has no type for as integers."""
     if array.dtype in _KNOWN:
         return array
-    integers = _INTEGERS.get(array.dtype.itemsize)
-    return array.view(np.uint8 if integers is None else integers)
+    moved: Array = array.view(_INTEGERS[array.dtype.itemsize])
+    return moved
 
 
 def as_reduced(array: Array) -> Array:
@@ -49,5 +49,5 @@ def as_reduced(array: Array) -> Array:
 
 
 def reduction(mpi: Any, op: ReduceOp, dtype: np.dtype[Any]) -> Any:
-    """What MPI calls a reduction of a dtype."""
+    """What MPI calls a reduction of a dtype; `mpi` is the module `mpi4py.MPI`."""
     return getattr(mpi, (_OF_BOOLS if dtype.kind == "b" else _OPERATIONS)[op])

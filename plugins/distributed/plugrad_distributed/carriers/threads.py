@@ -105,9 +105,7 @@ class ThreadsCarrier(Carrier):
         return _Receive(self, out, src, tag)
 
     @classmethod
-    def world(
-        cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0
-    ) -> Carrier:
+    def world(cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0) -> Carrier:
         """A rank beside others in `options`, an `Exchange`; without one, a rank that nobody
         answers is made by `planned.PlannedCarrier`."""
         if not isinstance(options, Exchange):

@@ -17,9 +17,9 @@ FIRST_BUCKET_BYTES = 1 << 20
 class GradBucket:
     """What a communication hook gets: the gradients of some parameters, one behind the other.
 
-    >>> import plugrad
+    >>> import plugrad, plugrad.distributed as dist
     >>> weight = plugrad.nn.Parameter(plugrad.ones(2, 2))
-    >>> bucket = GradBucket(0, plugrad.arange(4.0), [weight], True)
+    >>> bucket = dist.GradBucket(0, plugrad.arange(4.0), [weight], True)
     >>> bucket.gradients()
     [tensor([[0., 1.],
             [2., 3.]])]

@@ -11,11 +11,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad.autograd.engine.callbacks import queue_callback
-from plugrad_nn.nn import parallel
-from plugrad_nn.nn.module import Module
-from plugrad_nn.nn.modules.uninitialized import UninitializedParameter
-
 from plugrad_distributed.data_parallel.buckets import FIRST_BUCKET_BYTES, GradBucket
 from plugrad_distributed.data_parallel.joining import DDPJoinHook, common_rank, sum_over
 from plugrad_distributed.data_parallel.module_states import (
@@ -28,6 +23,9 @@ from plugrad_distributed.data_parallel.sink import through_sink
 from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
 from plugrad_distributed.distributed.starting import get_default_group, get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
+from plugrad_nn.nn import parallel
+from plugrad_nn.nn.module import Module
+from plugrad_nn.nn.modules.uninitialized import UninitializedParameter
 
 __all__ = ["DistributedDataParallel"]
 
@@ -62,6 +60,9 @@ class DistributedDataParallel(Module, Joinable):
         device_mesh: a mesh of one dimension, instead of `process_group`.
         bucket_cap_mb_list: the sizes of the first buckets; `bucket_cap_mb` is that of all further.
         forward_sync_buffers: as `broadcast_buffers`, which also governs the beginning.
+        delay_all_reduce_named_params, param_to_hook_all_reduce, mixed_precision: not supported;
+            must be None.
+        skip_all_reduce_unused_params, batched_grad_copy: nothing depends on them.
 
     Raises:
         RuntimeError: no parameter requires grad, one has no data yet (lazy modules), or parameters
@@ -230,11 +231,12 @@ class DistributedDataParallel(Module, Joinable):
             return self._after(reducer, self.module(*inputs, **kwargs))
 
     def _before(self, reducer: Reducer) -> None:
+        reducer.divisor = self.process_group.size()
         work = Join.notify_join_context(self)
         if work is not None:
             active = int(work.result()[0].item())
-            size = self.process_group.size()
-            reducer.divisor = size if self._divide_by_initial_world_size else active
+            if not self._divide_by_initial_world_size:
+                reducer.divisor = active
         if plugrad.is_grad_enabled():
             reducer.rebuild()
         joining = self._join_config.enable
@@ -271,7 +273,8 @@ class DistributedDataParallel(Module, Joinable):
     def _sync_buffers(self, root: int) -> None:
         buffers = self._buffers_to_sync()
         # A graph that saved a buffer, of a forward before, may still be run backward.
-        with plugrad.autograd._unsafe_preserve_version_counter(tuple(buffers)):
+        kept: Any = tuple(buffers)
+        with plugrad.autograd._unsafe_preserve_version_counter(kept):
             broadcast_coalesced(buffers, self.process_group, root)
 
     @contextlib.contextmanager
@@ -281,7 +284,8 @@ class DistributedDataParallel(Module, Joinable):
 
         >>> import plugrad, plugrad.distributed as dist
         >>> def program():
-        ...     net = plugrad.nn.parallel.DistributedDataParallel(plugrad.nn.Linear(1, 1, bias=False))
+        ...     layer = plugrad.nn.Linear(1, 1, bias=False)
+        ...     net = plugrad.nn.parallel.DistributedDataParallel(layer)
         ...     x = plugrad.tensor([[dist.get_rank() + 1.0]])
         ...     with net.no_sync():
         ...         net(x).sum().backward()
@@ -374,6 +378,12 @@ class DistributedDataParallel(Module, Joinable):
         else:
             self.reducer.comm_hook = state, hook
 
+    def _set_static_graph(self) -> None:
+        """`static_graph=True`, for who has the module already; before the first iteration."""
+        self.static_graph = True
+        if self.reducer is not None:
+            self._make_reducer()
+
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(
         module: Any, params_and_buffers_to_ignore: Sequence[str]
@@ -451,7 +461,7 @@ def _check_comm_hook(hook: Any) -> None:
         raise TypeError("Communication hook must be callable.")
     signature = inspect.signature(hook)
     bucket = signature.parameters.get("bucket")
-    names = (GradBucket, inspect.Parameter.empty)
-    if bucket is not None and not isinstance(bucket.annotation, str):
-        if bucket.annotation not in names:
-            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+    annotation = GradBucket if bucket is None else bucket.annotation
+    # As text, it may be an alias.
+    if annotation not in (GradBucket, inspect.Parameter.empty) and not isinstance(annotation, str):
+        raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")

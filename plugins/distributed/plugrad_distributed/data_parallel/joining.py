@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import plugrad
-
 from plugrad_distributed.distributed.algorithms.join import JoinHook
 from plugrad_distributed.distributed.collectives import all_reduce
 from plugrad_distributed.reduce_op import ReduceOp
@@ -21,14 +20,14 @@ def common_rank(model: DistributedDataParallel, candidate: bool) -> int:
     group = model.process_group
     found = plugrad.tensor([group.rank() if candidate else -1], device=model.device)
     all_reduce(found, ReduceOp.MAX, group)
-    return int(found.item())
+    return int(found)
 
 
 def sum_over(model: DistributedDataParallel, value: int) -> int:
     """The sum of a number over the ranks."""
     found = plugrad.tensor([value], device=model.device)
     all_reduce(found, ReduceOp.SUM, model.process_group)
-    return int(found.item())
+    return int(found)
 
 
 class DDPJoinHook(JoinHook):

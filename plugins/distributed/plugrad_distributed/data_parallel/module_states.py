@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.collectives import all_gather_into_tensor, broadcast
 from plugrad_distributed.distributed.objects import all_gather_object
 from plugrad_distributed.groups.process_group import ProcessGroup
@@ -101,8 +101,6 @@ def _broadcast_together(tensors: Sequence[Tensor], group: ProcessGroup, root: in
 
 def find_tensors(value: Any) -> list[Tensor]:
     """The tensors in lists, tuples, dicts and data classes."""
-    import dataclasses
-
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):

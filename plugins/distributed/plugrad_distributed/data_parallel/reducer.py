@@ -10,9 +10,7 @@ from typing import Any, NoReturn
 
 import plugrad
 from plugrad import Tensor
-from plugrad.autograd.engine.callbacks import queue_callback
-from plugrad.dispatch.local_state import current_state
-
+from plugrad._C import _current_autograd_node
 from plugrad_distributed.data_parallel.buckets import Bucket, GradBucket, assign_buckets
 from plugrad_distributed.distributed.collectives import all_reduce, broadcast
 from plugrad_distributed.futures import Future
@@ -144,19 +142,16 @@ class Reducer:
         if found == self.order:
             return True
         self.order = found
-        former = {
-            id(view): parameter
-            for bucket in self.buckets
-            for parameter, view in zip(bucket.parameters, bucket.views, strict=True)
-        }
-        kept = [p for p in self.parameters if id(p.grad) in former]
+        former = {id(view) for bucket in self.buckets for view in bucket.views}
+        kept = {id(p): p.grad for p in self.parameters if id(p.grad) in former}
         self._make_buckets()
         with plugrad.no_grad():
             # Gradients that were views of the former buckets become views of the new ones.
             for bucket in self.buckets:
                 for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
-                    if any(parameter is each for each in kept):
-                        view.copy_(parameter.grad)
+                    grad = kept.get(id(parameter))
+                    if grad is not None:
+                        view.copy_(grad)
                         parameter.grad = view
         return True
 
@@ -189,10 +184,10 @@ class Reducer:
     def _arrived(self, index: int) -> None:
         """A gradient was accumulated."""
         with self._lock:
-            if self.find_unused or (self.static_graph and self._visits is None):
-                # Also of passes that are not reduced: they count for the one that is.
-                if self.parameters[index].grad is not None:
-                    self._used[index] += 1
+            asked = self.find_unused or (self.static_graph and self._visits is None)
+            # Also in passes that are not reduced: they count for the one that is.
+            if asked and self.parameters[index].grad is not None:
+                self._used[index] += 1
             if self._finished_inside:
                 # Reentrant: the pass around the one that was reduced goes on.
                 self._raise_twice(index)
@@ -224,7 +219,7 @@ class Reducer:
             self._start(self._next)
             self._next += 1
             if self._next == len(self.buckets):
-                queue_callback(self._finish)
+                _after_pass(self._finish)
 
     def _raise_twice(self, index: int) -> NoReturn:
         raise RuntimeError(
@@ -255,12 +250,14 @@ class Reducer:
         if self.comm_hook is not None:
             state, hook = self.comm_hook
             found = hook(state, bucket)
-            if not isinstance(found, Future):
+            # Any library's future will do.
+            if isinstance(found, Tensor) or not callable(getattr(found, "wait", None)):
                 raise TypeError(
                     "communication hook: must return a Future of a tensor "
                     f"(plugrad.futures.Future), got {type(found).__name__}"
                 )
-            return found
+            future: Future[Any] = found
+            return future
         flat = bucket.buffer()
         # Before the sum, which then cannot overflow.
         flat.div_(self.divisor)
@@ -278,7 +275,7 @@ class Reducer:
     def begun(self) -> None:
         """The backward pass has reached the outputs of the model."""
         if self.static_graph and self._visits is None:
-            queue_callback(self.finish_first)
+            _after_pass(self.finish_first)
 
     def finish_first(self) -> None:
         """Reduce everything after the first backward pass of a static graph, which this learns."""
@@ -305,8 +302,8 @@ class Reducer:
             if self._arrived_once is None:
                 self._arrived_once = _whole(self._arrivals, self.order)
             self._expecting = self._unfinished = False
-            task = current_state().graph_task
-            self._finished_inside = task is not None and task.reentrant_depth > 0
+            # Within a node of another pass: that goes on, and may bring further gradients.
+            self._finished_inside = _current_autograd_node() is not None
             self._reset()
 
     def _agree_on_used(self) -> list[int] | None:
@@ -372,6 +369,12 @@ def _reached(outputs: Sequence[Tensor]) -> set[int]:
                 nodes.append(following)
                 waiting.append(following)
     return found
+
+
+def _after_pass(callback: Callable[[], None]) -> None:
+    """Call a function when the backward pass that runs is complete."""
+    engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - types do not know it
+    engine.queue_callback(callback)
 
 
 def _remove(handles: Sequence[Any]) -> None:

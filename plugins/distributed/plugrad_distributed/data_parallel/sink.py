@@ -33,9 +33,14 @@ def through_sink(output: Any, begun: Callable[[], None]) -> Any:
         output: tensors, in lists, tuples and dicts.
         begun: called in backward, before any other node of the model.
     """
-    tensors: list[Tensor] = []
-    mapped(output, lambda tensor: tensors.append(tensor) or tensor)
-    recorded = [tensor for tensor in tensors if tensor.grad_fn is not None]
+    recorded: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.grad_fn is not None:
+            recorded.append(tensor)
+        return tensor
+
+    mapped(output, note)
     if not recorded:
         return output
     copies = dict(zip(map(id, recorded), _Sink.apply(begun, *recorded), strict=True))

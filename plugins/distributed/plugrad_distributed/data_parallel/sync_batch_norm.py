@@ -6,7 +6,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.groups.process_group import ProcessGroup
 
@@ -50,7 +49,7 @@ def sync_batch_norm(
     own = plugrad.stack([mean, squares, plugrad.full_like(mean, float(count))])
     means, sums, counts = functional.all_gather(own.unsqueeze(0), 0, group).unbind(1)
     counts = counts.detach()
-    total = int(counts[:, 0].sum().item())
+    total = int(counts[:, 0].sum())
     if total <= 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {total}"

@@ -61,8 +61,10 @@ def check_list(value: object, function: str, argument: str, count: int | None) -
 
 def check_reduction(op: Any, tensor: Tensor, function: str) -> ReduceOp:
     """The reduction, if tensors of that dtype can be put together so."""
-    found = ReduceOp.named(op)
+    found = op if isinstance(op, ReduceOp) else ReduceOp.named(op)
     dtype = tensor.dtype
+    if found is ReduceOp.SUM:
+        return found
     if dtype.is_complex and found in (ReduceOp.MIN, ReduceOp.MAX):
         raise ValueError(f"{function}(): {found} is not defined for complex tensors")
     if found in _OF_BITS and (dtype.is_floating_point or dtype.is_complex):
@@ -81,9 +83,25 @@ def is_watched(tensor: Tensor) -> bool:
     return not is_direct(tensor)
 
 
-def described(name: str, tensor: Tensor, more: str = "") -> str:
+class Described:
+    """A call as messages show it: text that is made only where a message needs it."""
+
+    __slots__ = ("_dtype", "_more", "_name", "_shape")
+
+    def __init__(self, name: str, tensor: Tensor, more: str) -> None:
+        self._name = name
+        self._dtype = tensor.dtype
+        self._shape = tensor.shape
+        self._more = more
+
+    def __str__(self) -> str:
+        more = f", {self._more}" if self._more else ""
+        return f"{self._name}({self._dtype} {list(self._shape)}{more})"
+
+
+def described(name: str, tensor: Tensor, more: str = "") -> Described:
     """A call as messages show it."""
-    return f"{name}({tensor.dtype} {list(tensor.shape)}{', ' if more else ''}{more})"
+    return Described(name, tensor, more)
 
 
 def finished(work: Work, async_op: bool) -> Work | None:

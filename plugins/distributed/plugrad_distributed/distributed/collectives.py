@@ -48,13 +48,13 @@ __all__ = [
 ]
 
 
-def _over(group: ProcessGroup, what: str, results: Sequence[Tensor]) -> Work:
+def _over(group: ProcessGroup, what: object, results: Sequence[Tensor]) -> Work:
     """Work that is over already."""
     return Work(group, what, None, None, results)
 
 
 def _in_terms_of(
-    found: Tensor, out: Tensor, group: ProcessGroup, what: str, async_op: bool
+    found: Tensor, out: Tensor, group: ProcessGroup, what: object, async_op: bool
 ) -> Work | None:
     """What an operator gave, written to where it belongs."""
     with plugrad.no_grad():
@@ -314,7 +314,9 @@ def _empty(like: Any, shape: tuple[int, ...]) -> Any:
     return namespace.empty(shape, dtype=like.dtype)
 
 
-def _gather_uneven(outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, what: str) -> Work:
+def _gather_uneven(
+    outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, what: object
+) -> Work:
     """`all_gather` of tensors of several sizes: each rank sends its own to all others."""
     if tensor.numel() != outs[ranks.rank()].numel():
         raise ValueError(
@@ -334,7 +336,7 @@ def _gather_uneven(outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, 
         lambda: carrier.all_to_all(buffer, sent, counts, [array.size] * ranks.size()),
         _scattered(parts, outs, carrier),
         outs,
-        alike=False,
+        alike=f"all_gather({tensor.dtype}, of several sizes)",
     )
 
 
@@ -526,7 +528,7 @@ def all_to_all_single(
         ),
         written,
         [out],
-        alike=even,
+        alike=even or f"all_to_all_single({tensor.dtype}, of several sizes)",
     )
     return finished(work, async_op)
 

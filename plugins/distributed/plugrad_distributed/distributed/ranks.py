@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import plugrad
 from plugrad_distributed.carriers.threads import Exchange
 from plugrad_distributed.distributed.starting import init_process_group
 from plugrad_distributed.errors import DistBackendError
@@ -54,7 +55,9 @@ def run_ranks(
             init_process_group(
                 "fake", timeout=timeout, rank=rank, world_size=world_size, pg_options=exchange
             )
-            results[rank] = function(*args)
+            # Ranks would share the threads of devices, and a rank that waits there hold up others.
+            with plugrad.autograd.set_multithreading_enabled(False):
+                results[rank] = function(*args)
         except BaseException as error:
             exchange.failed[rank] = error
         finally:

@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrad_distributed.carriers.carrier import Carrier, Request
 from plugrad_distributed.errors import DistBackendError, DistError
+from plugrad_distributed.groups.names import named
 from plugrad_distributed.groups.work import Work, late
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ class ProcessGroup:
         self._size = first.size
         self._calls = 0
         self._problem = ""
-        self._last = ""
+        self._last: object = ""
         # The operation that this rank waits for.
-        self.waiting = ""
+        self.waiting: object = ""
         for carrier in self._carriers.values():
             carrier.timeout = timeout
             carrier.state = self._state
@@ -89,7 +90,7 @@ class ProcessGroup:
 
     def start(
         self,
-        what: str,
+        what: object,
         carrier: Carrier,
         begin: Callable[[], Request | None],
         finish: Callable[[], None] | None = None,
@@ -101,7 +102,8 @@ class ProcessGroup:
         """Start an operation.
 
         Args:
-            what: its name, with what must be the same on all ranks, as messages show it.
+            what: its name, with what must be the same on all ranks, as `str` of it shows in
+                messages.
             begin: starts it on the carrier.
             finish: runs once the carrier is done, on the thread that waits.
             results: the tensors that it writes to.
@@ -117,9 +119,9 @@ class ProcessGroup:
         return Work(self, what, begin(), finish, results, timeout, keeps=begin)
 
     def _state(self) -> tuple[str, str]:
-        return self.waiting, self._last
+        return str(self.waiting), str(self._last)
 
-    def _compare(self, what: str, carrier: Carrier) -> None:
+    def _compare(self, what: object, carrier: Carrier) -> None:
         """Ask the others what they call.
 
         Raises:
@@ -140,17 +142,17 @@ class ProcessGroup:
                 f"the ranks of group {self.name!r} call different collectives: {told}"
             )
 
-    def timed_out(self, what: str, limit: float) -> BaseException:
+    def timed_out(self, what: object, limit: float) -> BaseException:
         """The error of an operation that did not end in time; the group is not used afterwards,
         since its ranks would not agree any more which operation is which."""
         missing = ""
         for carrier in self._carriers.values():
-            missing = missing or carrier.missing(what)
+            missing = missing or carrier.missing(str(what))
         error = late(what, self.name, limit, self.ranks[self._rank], missing)
         self._problem = str(error)
         return error
 
-    def failed(self, what: str, error: DistBackendError) -> DistBackendError:
+    def failed(self, what: object, error: DistBackendError) -> DistBackendError:
         """The error of an operation that the carrier could not end, as users see it; the group is
         not used afterwards."""
         told = f"{what} in group {self.name!r} failed on rank {self.ranks[self._rank]}: {error}"
@@ -189,6 +191,4 @@ class ProcessGroup:
         return self
 
     def __reduce__(self) -> Any:
-        from plugrad_distributed.groups.world import group_named
-
-        return group_named, (self.name,)
+        return named, (self.name,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from plugrad_distributed.groups.names import NAMED, named
 from plugrad_distributed.groups.process_group import ProcessGroup
 
 __all__ = ["World", "current_world", "group_named", "play"]
@@ -16,7 +17,7 @@ class World:
         default: the group of all ranks, or None before `init_process_group`.
         groups: all groups that this rank is in, by name.
         made: how many groups were asked for: all ranks count alike, so that names agree.
-        suffix: what names of groups end with, since ranks that are threads share `named`.
+        suffix: what names of groups end with, since ranks that are threads share one table.
     """
 
     def __init__(self, suffix: str = "") -> None:
@@ -33,12 +34,12 @@ class World:
 
     def add(self, group: ProcessGroup) -> None:
         self.groups[group.name] = group
-        _named[group.name] = group
+        NAMED[group.name] = group
 
     def remove(self, group: ProcessGroup) -> None:
         """Close a group and forget it."""
         self.groups.pop(group.name, None)
-        _named.pop(group.name, None)
+        NAMED.pop(group.name, None)
         if self.default is group:
             self.default = None
         group.close()
@@ -51,7 +52,6 @@ class World:
 
 _process = World()
 _of_thread = threading.local()
-_named: dict[str, ProcessGroup] = {}
 
 
 def current_world() -> World:
@@ -73,10 +73,7 @@ def group_named(name: str) -> ProcessGroup:
     """
     if not name:
         return default_group()
-    found = _named.get(name)
-    if found is None:
-        raise ValueError(f"there is no process group {name!r}: it was destroyed, or never made")
-    return found
+    return named(name)
 
 
 def default_group() -> ProcessGroup:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from plugrad.cli.output import fail
 
 from plugrad_distributed.launching.run import Ranks
 from plugrad_distributed.launching.starter import count_of_slurm, find_starter
@@ -17,7 +16,11 @@ from plugrad_distributed.launching.supervisor import ADDRESS, PREFIX
 __all__ = ["SETTINGS", "launch"]
 
 # What follows the program is its own, options too.
-SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+SETTINGS = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+}
 THREADS = ("PLUGRAD_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -49,9 +52,9 @@ def launch(
     """
     count = processes or count_of_slurm(os.environ)
     if count is None:
-        raise fail("how many processes? plugrad launch -n 4 program.py")
+        raise _fail("how many processes? plugrad launch -n 4 program.py")
     if not module and not Path(program).is_file():
-        raise fail(f"there is no program {program!r}; for a module, use -m")
+        raise _fail(f"there is no program {program!r}; for a module, use -m")
     environment = dict(os.environ)
     machines = [host for host in hosts.split(",") if host]
     local = hostfile is None and not machines and "SLURM_JOB_ID" not in environment
@@ -67,8 +70,14 @@ def launch(
         variables = sorted({ADDRESS, "PYTHONPATH", *THREADS, *passed})
         command = starter.command(count, [*own, *run], hostfile, machines, variables)
     except (FileNotFoundError, ValueError) as error:
-        raise fail(str(error)) from None
+        raise _fail(str(error)) from None
     raise typer.Exit(Ranks(count, grace, _say, local=local).run(command, environment))
+
+
+def _fail(problem: str) -> typer.Exit:
+    """Say what is wrong; the exit to raise."""
+    typer.secho(f"Error: {problem}", err=True, fg="red")
+    return typer.Exit(2)
 
 
 def _say(text: str) -> None:

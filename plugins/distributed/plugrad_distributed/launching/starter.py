@@ -43,6 +43,7 @@ class Starter:
         Raises:
             ValueError: the starter cannot be told the machines.
 
+        >>> from plugrad_distributed.launching.starter import Starter
         >>> Starter("mpiexec", "hydra").command(2, ["python", "train.py"], hosts=["a", "b"])
         ['mpiexec', '-n', '2', '-hosts', 'a,b', 'python', 'train.py']
         """
@@ -120,6 +121,7 @@ def _kind_of(path: str) -> str:
 def count_of_slurm(environment: Mapping[str, str]) -> int | None:
     """How many processes a job of SLURM is for; None outside of one.
 
+    >>> from plugrad_distributed.launching.starter import count_of_slurm
     >>> count_of_slurm({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16"})
     16
     """

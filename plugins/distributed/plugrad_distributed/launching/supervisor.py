@@ -125,8 +125,10 @@ def main() -> int:
         stdout=pipe,
         stderr=pipe,
         preexec_fn=_prepare,
+        process_group=0,
     )
-    signal.signal(signal.SIGTERM, lambda *_: child.poll() is None and child.terminate())
+    # Popen sends nothing to a child that has ended.
+    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     threads = []
     if child.stdout is not None and child.stderr is not None:
         mark = f"[{rank}] ".encode()
@@ -136,6 +138,10 @@ def main() -> int:
         thread.start()
     threading.Thread(target=launcher.obey, args=(child,), daemon=True).start()
     code = child.wait()
+    if code != 0:
+        # What the program started and could not end, such as workers that load data.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
     for thread in threads:
         thread.join()
     launcher.say(code=code)

@@ -17,7 +17,7 @@ from plugrad_distributed.distributed.starting import (
     new_group,
 )
 from plugrad_distributed.groups.process_group import ProcessGroup
-from plugrad_distributed.groups.world import World, current_world, default_group
+from plugrad_distributed.groups.world import default_group
 
 __all__ = ["DeviceMesh", "current_mesh", "init_device_mesh"]
 
@@ -67,7 +67,7 @@ class DeviceMesh:
         self._flattened: dict[str, DeviceMesh] = {}
         if not is_initialized():
             init_process_group()
-        self._world: World = current_world()
+        self._everyone = default_group()
         if ranks.size > default_group().size() or ranks.max() >= default_group().size():
             raise RuntimeError(
                 f"Mesh should not be bigger than default world size {default_group().size()}, but "
@@ -265,7 +265,7 @@ class DeviceMesh:
 
     def _key(self) -> tuple[Any, ...]:
         ranks = tuple(self._ranks.reshape(-1).tolist())
-        return (self.shape, ranks, self._device_type, self._names, id(self._world))
+        return (self.shape, ranks, self._device_type, self._names, id(self._everyone))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, DeviceMesh) and self._key() == other._key())

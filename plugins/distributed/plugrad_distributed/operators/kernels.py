@@ -160,7 +160,9 @@ def _of_jax(kernel: Callable[..., Array]) -> Callable[..., Any]:
                 "call it outside, or shard arrays over jax.sharding.Mesh"
             )
         found = kernel(np.asarray(array), *arguments)
-        return jax.device_put(found, array.sharding)
+        # Else JAX halves integers and floating point numbers of 64 bits.
+        with jax.enable_x64(True):
+            return jax.device_put(found, array.sharding)
 
     return run
 

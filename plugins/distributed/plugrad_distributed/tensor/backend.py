@@ -146,7 +146,7 @@ class ShardedBackend(Backend):
     def make_generator(self, index: int) -> Any:
         return MeshGenerator()
 
-    def printed(self, array: Any) -> str:
+    def printed(self, array: Any) -> str | None:
         """Prints without a collective, so that one rank alone can print."""
         return (
             f"DTensor(local_tensor={array.local!r}, device_mesh={array.mesh!r}, "

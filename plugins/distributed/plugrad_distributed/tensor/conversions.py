@@ -100,7 +100,7 @@ class Redistribute(plugrad.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, placements: Placements, dtype: Any) -> Tensor:
         array: ShardedArray = tensor.array
-        ctx.grads = _of_gradient(array.placements)
+        ctx.before = array.placements
         ctx.dtype, ctx.own = dtype, array.dtype
         if placements == array.placements:
             return tensor.view_as(tensor)
@@ -110,8 +110,12 @@ class Redistribute(plugrad.autograd.Function):
     def backward(ctx: Any, grad: Any) -> Any:
         if ctx.dtype is not None:
             grad = grad.to(ctx.dtype)
-        # A gradient that is still to be summed stays so where the tensor is replicated anyway.
-        return Redistribute.apply(grad, ctx.grads, None).to(ctx.own), None, None
+        # The gradient of a summand is that of the sum; one that is still to be summed stays so.
+        target = tuple(
+            Replicate() if isinstance(one, Partial) and one != own else one
+            for one, own in zip(ctx.before, grad.placements, strict=True)
+        )
+        return Redistribute.apply(grad, target, None).to(ctx.own), None, None
 
 
 def checked(

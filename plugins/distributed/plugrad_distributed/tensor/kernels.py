@@ -68,6 +68,7 @@ class Call:
         args: its arguments, with specs in place of tensors.
         mesh: the ranks.
         plan: the placements.
+        moved: whether the result of a view shares no memory with its source; set by rules.
     """
 
     def __init__(self, op: Any, args: list[Any], mesh: DeviceMesh, plan: Plan) -> None:
@@ -75,6 +76,7 @@ class Call:
         self.args = args
         self.mesh = mesh
         self.plan = plan
+        self.moved = False
 
 
 def _array(op: Any, value: Tensor, mesh: DeviceMesh) -> ShardedArray:
@@ -123,7 +125,8 @@ def _swapped(args: Any, replace: Any, kind: type) -> list[Any]:
         if isinstance(value, kind):
             found.append(replace(value))
         elif isinstance(value, (list, tuple)) and any(isinstance(item, kind) for item in value):
-            found.append([replace(item) if isinstance(item, kind) else item for item in value])
+            items = [replace(item) if isinstance(item, kind) else item for item in value]
+            found.append(tuple(items) if isinstance(value, tuple) else items)
         else:
             found.append(value)
     return found
@@ -174,7 +177,8 @@ def run(op: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
     call = Call(op, specs, mesh, plan)
     out = op.call(tuple(local_args)) if rule.local is None else rule.local(call, local_args)
     origin = None
-    if op.schema.is_view and (arrays[0].placements != plan.inputs[0] or arrays[0].origin):
+    moved = call.moved or bool(arrays and arrays[0].placements != plan.inputs[0])
+    if op.schema.is_view and (moved or arrays[0].origin is not None):
         origin = (arrays[0], op, tuple(args[1:]))
     return _wrapped(call, out, origin)
 
@@ -199,14 +203,17 @@ def _made(
 ) -> Any:
     if isinstance(result, Tensor):
         where = None if origin is None else (*origin, -1)
+        shape = result.shape if shape is None else shape
         return as_tensor(ShardedArray(result, call.mesh, placements, shape, steps, where))
     if isinstance(result, (list, tuple)):
         found = []
+        shape = [tuple(item.shape) for item in result] if shape is None else shape
+        steps = [None] * len(result) if steps is None else steps
         for number, (item, size, step) in enumerate(zip(result, shape, steps, strict=True)):
             where = None if origin is None else (*origin, number)
             array = ShardedArray(item, call.mesh, placements, size, step, where)
             found.append(as_tensor(array))
-        return found
+        return tuple(found) if isinstance(result, tuple) else found
     return result
 
 
@@ -222,7 +229,16 @@ class Kernel:
 
 
 def fallback(op: Any, keyset: int, *args: Any) -> Any:
-    """The kernel of operators without a rule: whole tensors, and a warning."""
+    """The kernel of operators without a rule: whole tensors, and a warning.
+
+    Raises:
+        TypeError: it is a collective.
+    """
+    if op.namespace == "distributed":
+        raise TypeError(
+            f"{op.qualified_name}: collectives take the tensors of ranks, got a DTensor: call "
+            "to_local(), or redistribute() to move it"
+        )
     if op.qualified_name not in _warned:
         _warned.add(op.qualified_name)
         warnings.warn(

@@ -8,6 +8,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins import OperatorNotFoundError
 
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placement, Placements, Replicate, Shard
@@ -24,7 +25,8 @@ class Plan:
     Attributes:
         inputs: placements of the tensors among the arguments, in their order.
         outputs: placements of the results.
-        shapes, steps: of the results; lists of them for results that are lists.
+        shapes, steps: of the results; lists of them for results that are lists. None where they are
+            those of each rank's result.
     """
 
     inputs: tuple[Placements, ...]
@@ -51,17 +53,46 @@ def make_plan(op: Any, rule: Rule, mesh: DeviceMesh, args: Sequence[Any]) -> Pla
         args: the call's, with specs in place of tensors.
     """
     specs = specs_in(args)
-    results = results_on_meta(op, args)
-    count = len(results)
-    choices = [*rule.choices(*args), ([Replicate()] * count, replicated(args))]
+    choices = rule.choices(*args)
+    shapes, steps = _geometry(op, rule, args, bool(choices))
+    count = len(op.schema.returns)
+    choices = [*choices, ([Replicate()] * count, replicated(args))]
     columns = [_cheapest(op, choices, specs, mesh_dim, count) for mesh_dim in range(mesh.ndim)]
     inputs = tuple(
         tuple(column[1][number] for column in columns) for number in range(len(specs))
     )
     outputs = tuple(tuple(column[0][number] for column in columns) for number in range(count))
-    shapes = tuple(_each(one, lambda tensor: tuple(tensor.shape)) for one in results)
-    steps = tuple(_each(one, lambda tensor: tuple(tensor.stride())) for one in results)
     return Plan(inputs, outputs, shapes, steps)
+
+
+def _geometry(
+    op: Any, rule: Rule, args: Sequence[Any], needed: bool
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Shapes and strides of the whole results; None for each where they are not known beforehand,
+    which only matters if results may be cut.
+
+    Raises:
+        RuntimeError: they are needed, and the operator has no fake.
+    """
+    count = len(op.schema.returns)
+    unknown = (None,) * count
+    if rule.shapes is not None:
+        return tuple(rule.shapes(*args)), unknown
+    try:
+        results = results_on_meta(op, args)
+    except (NotImplementedError, OperatorNotFoundError) as error:
+        if needed:
+            raise RuntimeError(
+                f"DTensor: the shapes of the results of {op.qualified_name} are not known, so they "
+                "cannot be cut: plugrad.library.register_fake tells them"
+            ) from error
+        return unknown, unknown
+    except Exception:
+        if needed:
+            raise
+        return unknown, unknown  # what is wrong shows when it runs
+    shapes = tuple(_each(one, lambda tensor: tuple(tensor.shape)) for one in results)
+    return shapes, tuple(_each(one, lambda tensor: tuple(tensor.stride())) for one in results)
 
 
 def _each(result: Any, of: Any) -> Any:
@@ -111,7 +142,8 @@ def results_on_meta(op: Any, args: Sequence[Any]) -> tuple[Any, ...]:
                 value.shape, value.steps, dtype=value.dtype, device="meta"
             )
         if isinstance(value, (list, tuple)) and flat(value, DTensorSpec):
-            return [stand_in(item) for item in value]
+            items = [stand_in(item) for item in value]
+            return tuple(items) if isinstance(value, tuple) else items
         if isinstance(value, plugrad.device):
             return plugrad.device("meta")
         return value

@@ -137,8 +137,6 @@ def _gather(local: Tensor, mesh: DeviceMesh, mesh_dim: int, dim: int, length: in
     whole: Tensor = plugrad.ops.distributed.all_gather(
         _padded(local, dim, each), dim, group.name
     )
-    if whole.shape[dim] == length:
-        return whole
     return whole.narrow(dim, 0, length).contiguous()
 
 
@@ -152,7 +150,7 @@ def _reduce_scatter(
     padded = _padded(local, dim, each * count)
     part: Tensor = plugrad.ops.distributed.reduce_scatter(padded, dim, reduce_op, group.name)
     size = part_of(length, count, group.rank())[0]
-    return part if size == each else part.narrow(dim, 0, size).contiguous()
+    return part.narrow(dim, 0, size).contiguous()
 
 
 def _exchange(

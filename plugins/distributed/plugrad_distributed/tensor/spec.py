@@ -71,10 +71,13 @@ class Rule:
             are possible along a dimension of the mesh. That all is replicated need not be said.
         local: calls the operator on this rank's parts, where that is not the operator itself. It
             gets the call and the parts' arguments.
+        shapes: from the arguments to the shapes of the whole results, where tensors on `meta` do
+            not tell them.
     """
 
     choices: Callable[..., Sequence[Choice]]
     local: Callable[[Any, list[Any]], Any] | None = None
+    shapes: Callable[..., Sequence[Any]] | None = None
 
 
 def specs_in(args: Sequence[Any]) -> list[DTensorSpec]:

@@ -15,8 +15,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 import plugrad
 from plugrad.plugins.selection import Choice, choose_device, how_to_choose
+from plugrad_nn.demo import processes as _processes
 
 if TYPE_CHECKING:
+    from plugrad_nn.demo.processes import Ranks
     from plugrad_nn.demo.training import Curves, Evaluation, Recipe
 
 NEEDS_EXTRAS = "the demo needs scikit-learn and matplotlib: pip install 'plugrad-nn[demo]'"
@@ -39,6 +41,9 @@ def demo(
     batch_size: Annotated[int, typer.Option(min=2, help="Images per step.")] = 32,
     lr: Annotated[float, typer.Option(help="Initial learning rate of AdamW.")] = 3e-3,
     seed: Annotated[int, typer.Option(help="Decides split, weights, order and dropout.")] = 0,
+    processes: Annotated[
+        int, typer.Option(min=1, help="How many processes share each batch, over MPI.")
+    ] = 1,
     eager: Annotated[
         bool, typer.Option("--eager", help="Compile no step, even where the backend can.")
     ] = False,
@@ -54,6 +59,10 @@ def demo(
 
     Writes model.safetensors, metrics.json, curves.png and misclassified.png to runs/NAME.
     """
+    if processes > 1 and not _processes.is_rank():
+        _check_processes(processes, batch_size)
+        options = _options_of(locals())
+        raise typer.Exit(_processes.start(processes, options))
     choice = _choose(backend)
     # Asked for before anything is printed, so that an unknown backend is all that is talked about.
     plugrad.empty(0, device=choice.device)
@@ -66,15 +75,45 @@ def demo(
 
     from plugrad_nn.demo.training import Recipe
 
-    console = Console(quiet=as_json, highlight=False)
-    console.print(f"{choice} {how_to_choose()}", soft_wrap=True)
     folder = runs / (name or f"digits-{model.value}")
-    folder.mkdir(parents=True, exist_ok=True)
     recipe = Recipe(epochs, batch_size, lr, seed, captured=not eager)
-    with choice.device:
-        metrics = _run(model.value, recipe, choice, folder, console)
-    if as_json:
+    several = _processes.joined() if processes > 1 else nullcontext()
+    with choice.device, several as ranks:
+        first = ranks is None or ranks.rank == 0
+        console = Console(quiet=as_json or not first, highlight=False)
+        console.print(f"{choice} {how_to_choose()}", soft_wrap=True)
+        if first:
+            folder.mkdir(parents=True, exist_ok=True)
+        metrics = _run(model.value, recipe, choice, folder if first else None, console, ranks)
+    if as_json and first:
         typer.echo(json.dumps(metrics, indent=2))
+
+
+def _check_processes(count: int, batch_size: int) -> None:
+    """Say what is in the way of several processes, before any is started."""
+    problem = ""
+    if not _processes.is_installed():
+        problem = "--processes needs plugrad-distributed: pip install 'plugrad-distributed[mpi]'"
+    elif batch_size % count:
+        problem = (
+            f"--batch-size must be a multiple of the {count} processes, which share each batch, "
+            f"got {batch_size}"
+        )
+    if problem:
+        typer.secho(f"Error: {problem}", err=True, fg="red")
+        raise typer.Exit(2)
+
+
+def _options_of(given: dict[str, Any]) -> list[str]:
+    """The options of `demo`, from its arguments, as a command line has them."""
+    options = []
+    for key, value in given.items():
+        option = "--json" if key == "as_json" else f"--{key.replace('_', '-')}"
+        if isinstance(value, bool):
+            options += [option] if value else []
+        elif value is not None:
+            options += [option, str(value)]
+    return options
 
 
 def _choose(backend: str | None) -> Choice:
@@ -83,8 +122,14 @@ def _choose(backend: str | None) -> Choice:
 
 
 def _run(
-    model_name: str, recipe: Recipe, choice: Choice, folder: Path, console: Console
+    model_name: str,
+    recipe: Recipe,
+    choice: Choice,
+    folder: Path | None,
+    console: Console,
+    ranks: Ranks | None,
 ) -> dict[str, Any]:
+    """Train, and leave the files in the folder, if there is one for this process."""
     from plugrad_nn.demo import digits, models, pictures, training
 
     plugrad.manual_seed(recipe.seed)
@@ -95,15 +140,16 @@ def _run(
     model.to(choice.device)
     samples = len(training_data.labels)
     count = sum(parameter.numel() for parameter in model.parameters())
+    together = f" on {ranks.count} processes" if ranks is not None else ""
     console.print(
-        f"Training {model_name} ({count:,} parameters) on {samples} digits, "
+        f"Training {model_name} ({count:,} parameters) on {samples} digits{together}, "
         f"{len(held_out.labels)} held out, seed {recipe.seed}",
         soft_wrap=True,
     )
     started = time.perf_counter()
     with nullcontext() if console.quiet else _Bar(recipe, samples, console) as bar:
         watch = bar.show if bar is not None else _do_not_watch
-        curves = training.train(model, training_data, held_out, recipe, watch, choice.device)
+        curves = training.train(model, training_data, held_out, recipe, watch, choice.device, ranks)
     seconds = time.perf_counter() - started
     evaluation = training.evaluate(
         model, digits.Digits(*(part.to(choice.device) for part in held_out))
@@ -117,6 +163,10 @@ def _run(
         "seconds": round(seconds, 3),
         "ms_per_step": dict(zip(("captured", "eager"), step_times, strict=True)),
     }
+    if ranks is not None:
+        metrics["processes"] = ranks.count
+    if folder is None:
+        return metrics
     described = {key: str(metrics[key]) for key in ("model", "seed", "epochs", "accuracy")}
     plugrad.save(model.state_dict(), folder / "model.safetensors", metadata=described)
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")

@@ -17,6 +17,7 @@ from plugrad import Tensor
 from plugrad import device as Device
 from plugrad_nn import nn, optim
 from plugrad_nn.demo.digits import Digits
+from plugrad_nn.demo.processes import Ranks
 from plugrad_nn.nn import functional as F
 from plugrad_nn.utils.data import DataLoader, TensorDataset
 
@@ -100,29 +101,39 @@ def train(
     recipe: Recipe,
     watch: Watcher,
     device: Device,
+    ranks: Ranks | None = None,
 ) -> Curves:
     """Trains `model`, which is on `device`, with AdamW; the rate follows half a cosine down to 0.
+
+    With `ranks` each process takes its share of a batch, and gradients are averaged.
 
     One thread for matrix products: these are so small that more of them only wait for each other,
     on a busy machine for most of the time.
     """
-    generator = plugrad.Generator(device="cpu").manual_seed(recipe.seed)
-    loader = DataLoader(
-        TensorDataset(*training), recipe.batch_size, shuffle=True, generator=generator
-    )
+    data = TensorDataset(*training)
+    sampler = None
+    if ranks is None:
+        generator = plugrad.Generator(device="cpu").manual_seed(recipe.seed)
+        loader = DataLoader(data, recipe.batch_size, shuffle=True, generator=generator)
+    else:
+        loader, sampler = ranks.loader(data, recipe.batch_size, recipe.seed)
     optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.epochs)
-    step = make_step(model, optimizer)
-    if recipe.captured:
+    step = make_step(model if ranks is None else ranks.parallel(model), optimizer)
+    if recipe.captured and ranks is None:
         step = plugrad.compile(step, device=device)
     held_out = Digits(*(part.to(device) for part in held_out))
     curves = Curves()
     with threadpool_limits(limits=1, user_api="blas"):
         for epoch in range(1, recipe.epochs + 1):
             model.train()
+            if sampler is not None:
+                sampler.set_epoch(epoch)
             for images, labels in loader:
                 started = time.perf_counter()
                 loss = step(images.to(device), labels.to(device))
+                if ranks is not None:
+                    loss = ranks.mean(loss)
                 curves.losses.append(float(loss))
                 curves.seconds += time.perf_counter() - started
                 watch(epoch, curves)

@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import plugrad
-
 from plugrad_distributed.distributed.collectives import all_reduce
 from plugrad_distributed.distributed.starting import get_rank
 from plugrad_distributed.groups.work import Work
@@ -160,7 +159,7 @@ class Join:
         """How many ranks still have inputs."""
         count = plugrad.zeros(1, device=self._device)
         all_reduce(count, group=self._process_group)
-        return int(count.item())
+        return int(count)
 
     def _notify_procs_to_terminate(self) -> None:
         all_reduce(plugrad.ones(1, device=self._device), group=self._process_group)

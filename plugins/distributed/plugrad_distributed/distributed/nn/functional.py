@@ -11,7 +11,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.distributed.calls import check_list, check_tensor
 from plugrad_distributed.distributed.starting import get_group

@@ -8,13 +8,12 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad_nn.optim.optimizer import Optimizer
-
 from plugrad_distributed.data_parallel.module_states import broadcast_coalesced
 from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
 from plugrad_distributed.distributed.collectives import broadcast
 from plugrad_distributed.distributed.objects import gather_object
 from plugrad_distributed.distributed.starting import get_group
+from plugrad_nn.optim.optimizer import Optimizer
 
 __all__ = ["ZeroRedundancyOptimizer"]
 
@@ -117,7 +116,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def add_param_group(self, param_group: ParamGroup) -> None:
         """Add parameters with options of their own, on all ranks."""
         Optimizer.add_param_group(self, param_group)
-        # The largest first, each to the rank that has the least: earlier groups stay where they are.
+        # The largest first, each to the rank that has the least; earlier groups stay.
         for parameter in sorted(
             self.param_groups[-1]["params"], key=lambda p: p.numel(), reverse=True
         ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,22 +68,59 @@ def _rms_norm_backward(
 
 
 def _softmax(self: DTensorSpec, dim: int, half_to_float: bool) -> list[Choice]:
-    return [
-        ([Shard(one)], [Shard(one), None, None])
-        for one in range(self.ndim)
-        if one != dim % self.ndim
-    ]
+    return [([Shard(one)], [Shard(one), None, None]) for one in range(self.ndim)]
 
 
 def _softmax_backward(
     grad_output: DTensorSpec, output: DTensorSpec, dim: int, *rest: Any
 ) -> list[Choice]:
     none = [None] * (len(rest) + 1)
+    return [([Shard(one)], [Shard(one), Shard(one), *none]) for one in range(output.ndim)]
+
+
+def _across(call: Any, dim: int) -> list[str]:
+    """The groups over which a dimension is cut."""
     return [
-        ([Shard(one)], [Shard(one), Shard(one), *none])
-        for one in range(output.ndim)
-        if one != dim % output.ndim
+        call.mesh.get_group(mesh_dim).name
+        for mesh_dim, placement in enumerate(call.plan.inputs[0])
+        if placement.is_shard(dim % max(call.args[0].ndim, 1))
     ]
+
+
+def _reduced(part: Tensor, reduce_op: str, groups: Sequence[str]) -> Tensor:
+    for group in groups:
+        part = plugrad.ops.distributed.all_reduce(part, reduce_op, group)
+    return part
+
+
+def _normalize(call: Any, args: list[Any]) -> Any:
+    """Softmax along a dimension that is cut: the ranks agree on the maximum, then on the sum."""
+    self, dim, half_to_float = args
+    groups = _across(call, dim)
+    if not groups:
+        return call.op.call(tuple(args))
+    if half_to_float:
+        self = self.to(plugrad.float32)
+    size = list(self.shape)
+    size[dim] = 1
+    top = self.amax(dim, keepdim=True) if self.shape[dim] else self.new_full(size, -math.inf)
+    shifted = self - _reduced(top, "max", groups)
+    powers = shifted.exp()
+    total = _reduced(powers.sum(dim, keepdim=True), "sum", groups)
+    return shifted - total.log() if call.op.name == "_log_softmax" else powers / total
+
+
+def _normalize_backward(call: Any, args: list[Any]) -> Any:
+    grad, output, dim, dtype = args
+    groups = _across(call, dim)
+    if not groups:
+        return call.op.call(tuple(args))
+    if call.op.name == "_log_softmax_backward_data":
+        found = grad - output.exp() * _reduced(grad.sum(dim, keepdim=True), "sum", groups)
+    else:
+        weighted = grad * output
+        found = weighted - output * _reduced(weighted.sum(dim, keepdim=True), "sum", groups)
+    return found.to(dtype)
 
 
 def _embedding(weight: DTensorSpec, indices: DTensorSpec, *rest: Any) -> list[Choice]:
@@ -117,6 +155,12 @@ def _embedding_backward(
         ([Shard(1)], [Shard(indices.ndim), R, *none]),
         ([P], [P, R, *none]),
     ]
+
+
+def _embedding_shape(
+    grad_output: DTensorSpec, indices: DTensorSpec, num_weights: int, *rest: Any
+) -> list[tuple[int, ...]]:
+    return [(num_weights, grad_output.shape[-1])]
 
 
 def _attention_dims(query: DTensorSpec, key: DTensorSpec, value: DTensorSpec) -> list[int]:
@@ -181,12 +225,12 @@ RULES: dict[str, Rule] = {
     "native_layer_norm_backward": Rule(_layer_norm_backward),
     "_fused_rms_norm": Rule(_rms_norm),
     "_fused_rms_norm_backward": Rule(_rms_norm_backward),
-    "_softmax": Rule(_softmax),
-    "_log_softmax": Rule(_softmax),
-    "_softmax_backward_data": Rule(_softmax_backward),
-    "_log_softmax_backward_data": Rule(_softmax_backward),
+    "_softmax": Rule(_softmax, _normalize),
+    "_log_softmax": Rule(_softmax, _normalize),
+    "_softmax_backward_data": Rule(_softmax_backward, _normalize_backward),
+    "_log_softmax_backward_data": Rule(_softmax_backward, _normalize_backward),
     "embedding": Rule(_embedding, _embed),
-    "embedding_dense_backward": Rule(_embedding_backward),
+    "embedding_dense_backward": Rule(_embedding_backward, None, _embedding_shape),
     "_scaled_dot_product_attention": Rule(_attention),
     "_scaled_dot_product_attention_backward": Rule(_attention_backward),
     "native_dropout": Rule(_dropout, _drop),

@@ -10,9 +10,9 @@ from plugrad import Tensor
 
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placements, local_part
-from plugrad_distributed.tensor.spec import Rule
+from plugrad_distributed.tensor.spec import DTensorSpec, Rule
 
-__all__ = ["DRAWS", "DRAWS_IN_PLACE", "FACTORIES", "RULES", "cut", "generator_for", "part"]
+__all__ = ["DRAWS", "DRAWS_IN_PLACE", "FACTORIES", "RULES", "cut", "generator_for", "laid_out", "part"]
 
 # From tensors; from sizes; into a tensor.
 DRAWS = (
@@ -50,17 +50,26 @@ def part(call: Any, whole: Tensor, placements: Placements) -> Tensor:
     return cut(whole, call.mesh, placements).contiguous()
 
 
+def laid_out(whole: Tensor, spec: DTensorSpec) -> Tensor:
+    """A whole tensor with the strides that it has as a DTensor: operators that count in memory get
+    what they would get in one process."""
+    if tuple(whole.stride()) == spec.steps and whole.storage_offset() == 0:
+        return whole
+    found: Tensor = plugrad.empty_strided(spec.shape, spec.steps, dtype=whole.dtype)
+    return found.to(whole.device).copy_(whole)
+
+
 def _on_host(call: Any, args: list[Any]) -> Any:
     """The operator on the host, with the mesh's generator."""
     names = [argument.name for argument in call.op.schema.arguments]
     given = []
-    for name, value in zip(names, args, strict=True):
+    for name, value, spec in zip(names, args, call.args, strict=True):
         if name == "generator":
             value = generator_for(call.mesh, value)
         elif name == "device":
             value = plugrad.device("cpu")
         elif isinstance(value, Tensor):
-            value = value.cpu()
+            value = laid_out(value, spec).cpu()
         given.append(value)
     return call.op.call(tuple(given)).to(call.mesh.device_type)
 

@@ -9,6 +9,7 @@ from typing import Any
 import plugrad
 
 from plugrad_distributed.tensor.placement import Partial, Placement, Replicate, Shard, local_part
+from plugrad_distributed.tensor.rules.random import laid_out
 from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned
 
 __all__ = ["RULES"]
@@ -103,10 +104,9 @@ def _expanded(self: DTensorSpec, size: Sequence[int], *rest: Any) -> Sequence[tu
     ]
 
 
-def _result_size(call: Any) -> list[int]:
+def _result_size(call: Any) -> tuple[int, ...]:
     """The shape of this rank's part of the result."""
-    sizes = local_part(call.plan.shapes[0], call.mesh, call.plan.outputs[0])[0]
-    return list(sizes)
+    return local_part(call.plan.shapes[0], call.mesh, call.plan.outputs[0])[0]
 
 
 def _expand(call: Any, args: list[Any]) -> Any:
@@ -162,7 +162,19 @@ def _view(call: Any, args: list[Any]) -> Any:
         return call.op.call((args[0], size))
     except RuntimeError:
         # The parts lie otherwise than the whole would.
+        call.moved = True
         return args[0].reshape(size)
+
+
+def _laid_out(call: Any, args: list[Any]) -> Any:
+    """Operators that count in memory get the whole as it would lie in one."""
+    whole = laid_out(args[0], call.args[0])
+    call.moved = whole is not args[0]
+    return call.op.call((whole, *args[1:]))
+
+
+def _windows(self: DTensorSpec, dimension: int, *rest: Any) -> Sequence[tuple[int, int]]:
+    return [(one, one) for one in range(self.ndim) if one != dimension % max(self.ndim, 1)]
 
 
 def _joined(tensors: Sequence[DTensorSpec], dim: int = 0) -> list[Choice]:
@@ -249,7 +261,22 @@ def _gathered(
         if one != dim and self.shape[one] == index.shape[one]:
             found.append(([Shard(one)], [Shard(one), None, Shard(one), *none]))
     found.append(([Partial()], [Partial(), None, Replicate(), *none]))
+    found.append(([Partial()], [Shard(dim), None, Replicate(), *none]))
     return found
+
+
+def _gather(call: Any, args: list[Any]) -> Any:
+    """Elements that are on other ranks are zero here, so that the sum over the ranks is right."""
+    self, dim, index, *rest = args
+    spec = call.args[0]
+    dim %= max(spec.ndim, 1)
+    sizes, offsets = local_part(spec.shape, call.mesh, call.plan.inputs[0])
+    if spec.ndim == 0 or sizes[dim] == spec.shape[dim]:
+        return call.op.call(tuple(args))
+    if sizes[dim] == 0:
+        return self.new_zeros(index.shape)
+    here = (index >= offsets[dim]) & (index < offsets[dim] + sizes[dim])
+    return call.op.call((self, dim, (index - offsets[dim]) * here, *rest)) * here
 
 
 def _scattered(
@@ -304,6 +331,11 @@ RULES: dict[str, Rule] = {
             *("unsafe_split.Tensor", "unsafe_split_with_sizes"),
         )
     },
+    **{
+        name: Rule(lambda *args: (), _laid_out)
+        for name in ("_as_strided", "_as_strided_scatter", "_strided_sum")
+    },
+    "unfold": Rule(_mapped(_windows)),
     "diagonal": Rule(_mapped(_without)),
     "expand": Rule(_mapped(_expanded), _expand),
     "view": Rule(_mapped(_reshaped), _view),
@@ -316,7 +348,7 @@ RULES: dict[str, Rule] = {
     "triu": Rule(_mapped(_batches)),
     "roll": Rule(_mapped(_untouched)),
     **{name: Rule(_alike, _make_alike) for name in _LIKE},
-    "gather": Rule(_gathered),
+    "gather": Rule(_gathered, _gather),
     "scatter.value": Rule(_scattered),
     "scatter.src": Rule(_scattered),
     "scatter_add": Rule(_scattered),

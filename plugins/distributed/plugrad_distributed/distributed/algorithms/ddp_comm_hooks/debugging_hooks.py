@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from plugrad import Tensor
-
 from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.futures import Future
 

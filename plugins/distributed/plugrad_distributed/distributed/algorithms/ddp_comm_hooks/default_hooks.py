@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.distributed.collectives import all_reduce
 from plugrad_distributed.distributed.starting import get_default_group
@@ -40,6 +39,7 @@ def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Fu
     """The average over the ranks: what happens without a hook, too.
 
     >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
     >>> def program():
     ...     bucket = dist.GradBucket(0, plugrad.ones(2) * dist.get_rank(), [], True)
     ...     return allreduce_hook(None, bucket).wait()

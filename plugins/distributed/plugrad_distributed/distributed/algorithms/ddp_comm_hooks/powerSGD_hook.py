@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.distributed.algorithms.ddp_comm_hooks.default_hooks import average
 from plugrad_distributed.distributed.collectives import all_reduce
@@ -135,7 +135,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
         state.maybe_increase_iter(bucket)
         return average(group, buffer)
     before = _with_former_error(state, bucket.index(), buffer)
-    matrices, plain = [], []
+    matrices: list[Tensor] = []
+    plain: list[Tensor] = []
     for gradient in bucket.gradients():
         rows = gradient.shape[0] if gradient.ndim else 1
         matrix = gradient.view(rows, -1) if gradient.numel() else gradient.view(rows, 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad import nn
 from plugrad.nn.parallel import DistributedDataParallel
-
 from tests.distributed.training import agree, filled, numbers, values
 
 SHAPES = [(12, 3), (12, 3, 5), (12, 3, 2, 4), (12, 3, 2, 2, 2)]

@@ -3,6 +3,7 @@ results are plain lists. Run as a program, it reports them all."""
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -47,8 +48,10 @@ def given(shape: tuple[int, ...] = (6,), dtype: str = "float64", rank: int | Non
     if dtype == "bool":
         return (whole % 2 == 0).reshape(shape)
     if dtype.startswith("complex"):
-        return plugrad.complex(whole.double(), whole.double() - rank).reshape(shape).to(
-            getattr(plugrad, dtype)
+        return (
+            plugrad.complex(whole.double(), whole.double() - rank)
+            .reshape(shape)
+            .to(getattr(plugrad, dtype))
         )
     return whole.reshape(shape).double().to(getattr(plugrad, dtype))
 
@@ -185,8 +188,24 @@ def work_that_is_waited_for_later() -> Any:
     other = given((3,))
     dist.all_reduce(other)
     for work in reversed(works):
-        assert work.wait() and work.is_completed()
+        assert work.wait()
+        assert work.is_completed()
     return tensors, other
+
+
+@check()
+def work_that_nobody_waits_for_goes_on() -> Any:
+    x = given((1_000_000,))
+    work = dist.all_reduce(x, async_op=True)
+    request = work._request
+    assert request is not None
+    end = time.monotonic() + 30
+    # To ask whether it is over would let it go on.
+    while request.needs_asking and work._request is not None:
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    work.wait()
+    return x
 
 
 @check()

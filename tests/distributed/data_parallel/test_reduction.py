@@ -5,14 +5,14 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad import nn
 from plugrad.nn.parallel import DistributedDataParallel
 from plugrad.utils.checkpoint import checkpoint
 from plugrad_distributed.data_parallel.buckets import assign_buckets
-
 from tests.distributed.training import agree, filled, loss_of, mlp, numbers, part, values
 
 TINY = 1 / (1 << 20)
@@ -114,9 +114,12 @@ def test_gradients_that_were_views_survive_new_buckets() -> None:
         agree(found, expected)
 
 
-def test_a_parameter_that_one_rank_uses_gets_its_share() -> None:
+@pytest.mark.parametrize("as_view", [False, True])
+def test_a_parameter_that_one_rank_uses_gets_its_share(as_view: bool) -> None:
     def program() -> Any:
-        net = DistributedDataParallel(Branches(), find_unused_parameters=True)
+        net = DistributedDataParallel(
+            Branches(), find_unused_parameters=True, gradient_as_bucket_view=as_view
+        )
         names = "ab" if dist.get_rank() == 0 else "a"
         found = []
         for _ in range(2):
@@ -168,7 +171,8 @@ def test_a_static_graph_may_have_unused_parameters_and_repeated_checkpoints() ->
     expected = one.used.weight.grad.numpy() / 2
 
     def program() -> Any:
-        net = DistributedDataParallel(filled(Twice()), static_graph=True)
+        net = DistributedDataParallel(filled(Twice()))
+        net._set_static_graph()
         found = []
         for _ in range(3):
             net.zero_grad()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SECONDS = 120
 
 TRAINING = """
@@ -103,12 +103,18 @@ print(tuple(plugrad_jax.sharding_of(weight).spec))
 y = plugrad.ones(4, device="jax:0", requires_grad=True)
 (plugrad_jax.shard(y, mesh, ("data",)) * 3).sum().backward()
 print(y.grad.tolist())
+rows = np.full((2, 4), jax.process_index(), np.float32)  # this process's rows of the batch
+parts = jax.make_array_from_process_local_data(
+    jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data")), rows
+)
+print(plugrad_jax.from_jax(parts).sum(0).tolist())
 """
 
 
 def start(program: str, devices: int, *arguments: str) -> subprocess.Popen[str]:
     flags = f"--xla_force_host_platform_device_count={devices}"
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    threads = str(32 * devices)  # see tests/conftest.py
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "NPROC": threads}
     command = [sys.executable, "-c", TRAINING + program, *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
@@ -157,7 +163,7 @@ def test_two_processes(expected: tuple[list[float], list[float]]) -> None:
     port = free_port()
     both = printed([start(TWO, 2, str(number), port) for number in range(2)])
     assert both[0] == both[1]
-    devices, losses, shown, *refused, weight, spec, grad = both[0]
+    devices, losses, shown, *refused, weight, spec, grad, total = both[0]
     assert devices == "4 True"
     assert numbers(losses, "losses") == pytest.approx(expected[0], abs=1e-4)
     assert numbers(weight, "weight") == pytest.approx(expected[1], abs=1e-3)
@@ -165,3 +171,4 @@ def test_two_processes(expected: tuple[list[float], list[float]]) -> None:
     assert refused == ["this process has only some elements of a tensor that i"] * 3
     assert spec == "(None, 'model')"
     assert grad == "[3.0, 3.0, 3.0, 3.0]"
+    assert total == "[2.0, 2.0, 2.0, 2.0]"

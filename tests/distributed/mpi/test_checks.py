@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from plugrad import distributed as dist
-from tests.distributed.mpi_checks import CHECKS, results
+from tests.distributed.mpi.checks import CHECKS, results
 from tests.distributed.under_mpi import Outcome, needs_mpi, run
 
 pytestmark = needs_mpi
 
-PROGRAM = Path(__file__).with_name("mpi_checks.py")
+PROGRAM = Path(__file__).with_name("checks.py")
 
 
 @pytest.fixture(scope="module", params=[2, 4])

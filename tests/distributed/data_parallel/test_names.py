@@ -6,14 +6,14 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
 import plugrad.distributed.algorithms.ddp_comm_hooks.default_hooks as default
 import plugrad.distributed.nn.functional as F
-import pytest
 from plugrad import nn
 from plugrad.utils.data import DistributedSampler
-
 from tests.distributed.training import agree, values
 
 
@@ -24,9 +24,23 @@ def test_modules_are_imported_by_the_names_of_pytorch() -> None:
     from plugrad.distributed.algorithms.join import Join, Joinable, JoinHook
     from plugrad.nn.parallel import DistributedDataParallel
 
-    assert same is Join and issubclass(DistributedDataParallel, Joinable) and JoinHook
-    assert callable(default.fp16_compress_hook) and callable(power.powerSGD_hook)
+    assert same is Join
+    assert issubclass(DistributedDataParallel, Joinable)
+    assert callable(JoinHook.main_hook)
+    assert callable(default.fp16_compress_hook)
+    assert callable(power.powerSGD_hook)
     assert issubclass(plugrad.distributed.optim.ZeroRedundancyOptimizer, Joinable)
+
+
+def test_programs_that_import_torch_find_the_same() -> None:
+    lookup = pytest.importorskip("plugrad_as_torch.lookup")
+    ddp = nn.parallel.DistributedDataParallel
+    assert lookup.find("torch.nn.parallel", "DistributedDataParallel") is ddp
+    assert lookup.find("torch.nn.parallel.distributed", "DistributedDataParallel") is ddp
+    assert lookup.find("torch.distributed", "GradBucket") is dist.GradBucket
+    assert lookup.find("torch.distributed.nn.functional", "all_gather") is F.all_gather
+    hooks = "torch.distributed.algorithms.ddp_comm_hooks.default_hooks"
+    assert lookup.find(hooks, "fp16_compress_hook") is default.fp16_compress_hook
 
 
 def test_hooks_are_the_first_thing_that_a_program_may_import() -> None:
@@ -123,7 +137,8 @@ def test_reduce_scatter_and_all_to_all_write_to_their_outputs_as_well() -> None:
         outs = [plugrad.zeros(2, dtype=plugrad.float64) for _ in range(RANKS)]
         every = F.all_to_all(outs, tensors)
         (found.sum() + every[0].sum() * (dist.get_rank() + 1)).backward()
-        assert plugrad.equal(out, found) and all(map(plugrad.equal, outs, every))
+        assert plugrad.equal(out, found)
+        assert all(map(plugrad.equal, outs, every))
         return found, *every, *(tensor.grad for tensor in tensors)
 
     for rank, (found, *rest) in enumerate(each(program)):

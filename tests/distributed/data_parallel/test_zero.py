@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad import nn
 from plugrad.distributed.optim import ZeroRedundancyOptimizer
 from plugrad.nn.parallel import DistributedDataParallel
-
 from tests.distributed.training import (
     agree,
     loss_of,

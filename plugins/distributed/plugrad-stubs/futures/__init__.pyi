@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.futures`. Written by tools/stubs.py.
+from plugrad_distributed.futures import *

@@ -1,0 +1,24 @@
+"""Groups by name: operators name them so, and copies of what holds them find them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plugrad_distributed.groups.process_group import ProcessGroup
+
+__all__ = ["NAMED", "named"]
+
+NAMED: dict[str, ProcessGroup] = {}
+
+
+def named(name: str) -> ProcessGroup:
+    """The group of a name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = NAMED.get(name)
+    if found is None:
+        raise ValueError(f"there is no process group {name!r}: it was destroyed, or never made")
+    return found

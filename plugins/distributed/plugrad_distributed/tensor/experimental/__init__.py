@@ -1,0 +1,1 @@
+"""Rules of third parties, and functions on the ranks' parts."""

@@ -1,0 +1,1 @@
+"""Tensor parallel modules: which parameters are cut, and how inputs and outputs lie."""

@@ -1,0 +1,33 @@
+"""loss_parallel: cross entropy of logits whose classes are cut over the ranks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from plugrad_distributed.tensor.kernels import implicit_replication
+
+__all__ = ["loss_parallel"]
+
+
+@contextlib.contextmanager
+def loss_parallel() -> Iterator[None]:
+    """While it is entered, `cross_entropy` of logits that are a DTensor takes targets that are
+    plain tensors, the same on all ranks. `backward` is called inside, too.
+
+    Logits that are cut along the classes are not gathered, inside and outside: ranks exchange a
+    maximum and two sums for each sample.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, distribute_tensor
+    >>> from plugrad.distributed.tensor.parallel import loss_parallel
+    >>> def loss():
+    ...     logits = distribute_tensor(plugrad.zeros(2, 4), init_device_mesh("cpu", (2,)), [Shard(1)])
+    ...     with loss_parallel():
+    ...         return plugrad.nn.functional.cross_entropy(logits, plugrad.tensor([1, 3])).item()
+    >>> round(dist.run_ranks(loss, 2)[0], 4)
+    1.3863
+    """
+    with implicit_replication():
+        yield

@@ -1,0 +1,186 @@
+"""Styles: how one module is made parallel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import plugrad
+
+from plugrad_distributed.mesh.device_mesh import DeviceMesh
+from plugrad_distributed.tensor.dtensor import DTensor
+from plugrad_distributed.tensor.functions import (
+    distribute_module,
+    distribute_tensor,
+    redistributed,
+)
+from plugrad_distributed.tensor.placement import Placement, Replicate, Shard
+
+__all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "SequenceParallel"]
+
+
+class ParallelStyle(ABC):
+    """How a module is made parallel. A subclass says so in `_apply`."""
+
+    src_data_rank: int | None = 0
+
+    @abstractmethod
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        """Make a module parallel, in place, and return it."""
+
+
+def as_dtensor(value: Any, mesh: DeviceMesh, layout: Placement) -> Any:
+    """A tensor as a DTensor that lies as `layout` says; a DTensor as it is."""
+    if isinstance(value, DTensor):
+        return value
+    return DTensor.from_local(value, mesh, (layout,))
+
+
+class _Partitioned(ParallelStyle):
+    """Of a Linear or Embedding, whose parameters are cut.
+
+    Attributes:
+        input_layouts: how a plain tensor lies that the module gets.
+        output_layouts: how the result shall lie.
+        use_local_output: whether the result is this rank's part, not a DTensor.
+    """
+
+    # By the parameter's name.
+    linear: dict[str, Placement]
+    embedding: dict[str, Placement]
+
+    def __init__(
+        self, input_layouts: Placement, output_layouts: Placement, use_local_output: bool
+    ) -> None:
+        self.input_layouts = (input_layouts,)
+        self.output_layouts = (output_layouts,)
+        self.use_local_output = use_local_output
+
+    def _desired(self, module: Any) -> Placement:
+        """How the input has to lie."""
+        return Replicate()
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        if isinstance(module, plugrad.nn.Linear):
+            table = self.linear
+        elif isinstance(module, plugrad.nn.Embedding):
+            table = self.embedding
+        else:
+            raise NotImplementedError(
+                f"{type(self).__name__} currently only support nn.Linear and nn.Embedding! Got "
+                f"{type(module).__name__}"
+            )
+        desired = self._desired(module)
+
+        def partition(name: str, part: Any, mesh: DeviceMesh) -> None:
+            for key, parameter in list(part._parameters.items()):
+                if parameter is not None:
+                    made = distribute_tensor(
+                        parameter.detach(), mesh, [table[key]], src_data_rank=self.src_data_rank
+                    )
+                    part.register_parameter(
+                        key, plugrad.nn.Parameter(made, requires_grad=parameter.requires_grad)
+                    )
+
+        def prepare(module: Any, inputs: Any, mesh: DeviceMesh) -> Any:
+            given = as_dtensor(inputs[0], mesh, self.input_layouts[0])
+            return (redistributed(given, (desired,)), *inputs[1:])
+
+        def finish(module: Any, outputs: Any, mesh: DeviceMesh) -> Any:
+            outputs = redistributed(outputs, self.output_layouts)
+            return outputs.to_local() if self.use_local_output else outputs
+
+        return distribute_module(module, device_mesh, partition, prepare, finish)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(input_layouts={self.input_layouts}, output_layouts="
+            f"{self.output_layouts}, use_local_output={self.use_local_output})"
+        )
+
+
+class ColwiseParallel(_Partitioned):
+    """A Linear whose output features, or an Embedding whose columns, are cut over the ranks.
+
+    Args:
+        input_layouts: how a plain tensor lies that the module gets; by default `Replicate`.
+        output_layouts: how the result lies; by default cut along its last dimension.
+        use_local_output: whether the result is this rank's part, not a DTensor.
+    """
+
+    linear = {"weight": Shard(0), "bias": Shard(0)}
+    embedding = {"weight": Shard(1)}
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        super().__init__(
+            input_layouts or Replicate(), output_layouts or Shard(-1), use_local_output
+        )
+
+
+class RowwiseParallel(_Partitioned):
+    """A Linear whose input features, or an Embedding whose rows, are cut over the ranks.
+
+    Args:
+        input_layouts: how a plain tensor lies that the module gets; by default cut along its last
+            dimension.
+        output_layouts: how the result lies; by default `Replicate`.
+        use_local_output: whether the result is this rank's part, not a DTensor.
+    """
+
+    linear = {"weight": Shard(1), "bias": Replicate()}
+    embedding = {"weight": Shard(0)}
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        super().__init__(
+            input_layouts or Shard(-1), output_layouts or Replicate(), use_local_output
+        )
+
+    def _desired(self, module: Any) -> Placement:
+        return Shard(-1) if isinstance(module, plugrad.nn.Linear) else Replicate()
+
+
+class SequenceParallel(ParallelStyle):
+    """A LayerNorm, RMSNorm or Dropout on inputs that are cut along the sequence; its parameters are
+    replicated.
+
+    Args:
+        sequence_dim: the dimension of the sequence.
+        use_local_output: whether the result is this rank's part, not a DTensor.
+    """
+
+    def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
+        self.sequence_sharding = (Shard(sequence_dim),)
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+        def prepare(module: Any, inputs: Any, mesh: DeviceMesh) -> Any:
+            if not isinstance(inputs[0], plugrad.Tensor):
+                raise ValueError(
+                    f"expecting input of {module} to be a plugrad.Tensor or DTensor, but got "
+                    f"{type(inputs[0]).__name__}"
+                )
+            given = as_dtensor(inputs[0], mesh, self.sequence_sharding[0])
+            return (redistributed(given, self.sequence_sharding), *inputs[1:])
+
+        def finish(module: Any, outputs: Any, mesh: DeviceMesh) -> Any:
+            return outputs.to_local() if self.use_local_output else outputs
+
+        return distribute_module(module, device_mesh, None, prepare, finish)
+
+    def __repr__(self) -> str:
+        return (
+            f"SequenceParallel(sequence_dim={self.sequence_sharding[0].dim}, "
+            f"use_local_output={self.use_local_output})"
+        )

@@ -1,0 +1,219 @@
+"""`plugrad launch`: how it starts programs, what these find, and how they end. The programs are
+small ones that need no plugrad."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrad_distributed.launching.starter import Starter, count_of_slurm, find_starter
+from tests.distributed.under_mpi import RESULTS, Program, needs_mpi, run, start
+
+NAMES = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS"]
+
+# What stands at the beginning of the programs: `report` as in under_mpi, without imports of tests.
+REPORT = f"""
+import json, os, pathlib, signal, sys, time
+rank = os.environ["RANK"]
+def report(value):
+    path = pathlib.Path(os.environ[{RESULTS!r}]) / f"rank-{{rank}}.json"
+    begun = path.with_suffix(".begun")
+    begun.write_text(json.dumps({{"pid": os.getpid(), "value": value}}))
+    begun.rename(path)
+"""
+
+
+def program(tmp_path: Path, text: str, name: str = "program.py") -> Path:
+    path = tmp_path / name
+    path.write_text(REPORT + text)
+    return path
+
+
+@needs_mpi
+def test_programs_find_their_place_and_their_arguments(tmp_path: Path) -> None:
+    path = program(
+        tmp_path,
+        f"report([sys.argv[1:], [os.environ[n] for n in {NAMES}], __name__])\n"
+        "print('to out'); print('to err', file=sys.stderr)",
+    )
+    outcome = run(path, 2, "--lr", "-n", "3", folder=tmp_path / "a", launch=["--prefix"])
+    for rank in range(2):
+        found = outcome.value(rank)
+        assert found == [["--lr", "-n", "3"], [str(rank), "2", str(rank), "2", "1"], "__main__"]
+        assert f"[{rank}] to out\n" in outcome.out
+        assert f"[{rank}] to err\n" in outcome.err
+    assert "PLUGRAD_NUM_THREADS=1" in outcome.err
+    assert outcome.code == 0
+
+
+@needs_mpi
+def test_a_module_is_run_and_the_first_code_counts(tmp_path: Path) -> None:
+    program(
+        tmp_path,
+        "report(__name__)\nif rank == '1': sys.exit(5)\ntime.sleep(1.5)\nsys.exit(6)",
+        "a_module.py",
+    )
+    variables = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    outcome = run(Path("a_module"), 2, folder=tmp_path / "a", launch=["-m"], variables=variables)
+    assert outcome.value(0) == "__main__"
+    assert outcome.code == 5
+    assert "rank 1 ended with exit code 5; the others have 30 s to end" in outcome.err
+
+
+@needs_mpi
+def test_what_goes_on_after_a_failure_is_ended_by_force(tmp_path: Path) -> None:
+    path = program(
+        tmp_path,
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nreport(0)\n"
+        "if rank == '0': os.kill(os.getpid(), signal.SIGSEGV)\ntime.sleep(600)",
+    )
+    begun = start(path, 2, folder=tmp_path / "a", launch=["--grace", "0"])
+    begun.wait_for_reports(30)
+    pids = begun.pids()
+    outcome = begun.end(20)
+    assert outcome.code == 128 + signal.SIGSEGV
+    assert "rank 0 ended with signal SIGSEGV" in outcome.err
+    check_gone(pids)
+
+
+def check_gone(pids: list[int]) -> None:
+    """No process may be left; init may need a moment to bury it."""
+    end = time.monotonic() + 10
+    left = pids
+    while left and time.monotonic() < end:
+        left = [pid for pid in left if _is_alive(pid)]
+        time.sleep(0.05)
+    assert not left
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def sleeping(tmp_path: Path) -> Program:
+    path = program(
+        tmp_path,
+        "report(0)\n"
+        "try:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    report('interrupted')\n",
+    )
+    begun = start(path, 2, folder=tmp_path / "a", launch=[])
+    begun.wait_for_reports(30)
+    return begun
+
+
+@needs_mpi
+def test_an_interrupt_reaches_all_ranks(tmp_path: Path) -> None:
+    begun = sleeping(tmp_path)
+    pids = begun.pids()
+    begun.process.send_signal(signal.SIGINT)
+    outcome = begun.end(20)
+    assert outcome.values == ["interrupted", "interrupted"]
+    assert outcome.code == 130
+    check_gone(pids)
+
+
+@needs_mpi
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ranks_end_with_a_launcher_that_is_killed(tmp_path: Path) -> None:
+    begun = sleeping(tmp_path)
+    pids = begun.pids()
+    begun.process.kill()
+    begun.end(20)
+    check_gone(pids)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--mpiexec", "no-such-mpiexec"], "--mpiexec: there is no program 'no-such-mpiexec'"),
+        (["-m", "-n"], "Invalid value for '--processes'"),
+    ],
+)
+def test_wrong_options_are_named(tmp_path: Path, options: list[str], told: str) -> None:
+    path = program(tmp_path, "")
+    outcome = run(path, 2, folder=tmp_path / "a", launch=options)
+    assert told in outcome.err
+    assert outcome.code == 2
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "absent.py", 2, folder=tmp_path / "a", launch=[])
+    assert "there is no program" in outcome.err
+    assert outcome.code == 2
+
+
+@needs_mpi
+def test_torchruns_variables_without_mpi_are_explained(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import os\nos.environ.update(RANK='0', WORLD_SIZE='2')\n"
+        "from plugrad import distributed as dist\ndist.init_process_group()\n"
+    )
+    paths = os.pathsep.join(filter(None, [str(Path.cwd()), *sys.path]))
+    found = subprocess.run(
+        [sys.executable, str(path)],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "world_size is 2, but MPI did not start this process" in found.stderr
+    assert "plugrad launch -n 2" in found.stderr
+    assert found.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("HYDRA build details:", "hydra"),
+        ("mpirun (Open MPI) 5.0.3", "openmpi"),
+        ("something else", "unknown"),
+    ],
+)
+def test_the_kind_of_mpiexec_is_what_it_says(tmp_path: Path, said: str, kind: str) -> None:
+    path = tmp_path / "mpiexec"
+    path.write_text(f"#!/bin/sh\necho '{said}'\n")
+    path.chmod(0o755)
+    assert find_starter(str(path)) == Starter(str(path), kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("hydra", ["-n", "4", "-hosts", "a,b", "python"]),
+        (
+            "openmpi",
+            ["-n", "4", "--oversubscribe", "-x", "PYTHONPATH", "--host", "a,b", "python"],
+        ),
+        ("srun", ["-n", "4", "--nodelist", "a,b", "python"]),
+    ],
+)
+def test_machines_are_told_to_each_kind(kind: str, command: list[str]) -> None:
+    starter = Starter("start", kind)
+    found = starter.command(4, ["python"], hosts=["a", "b"], variables=["PYTHONPATH"])
+    assert found == ["start", *command]
+
+
+def test_a_hostfile_that_cannot_be_told_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"--hostfile: start \(srun\) has no such option"):
+        Starter("start", "srun").command(2, ["python"], hostfile=Path("hosts"))
+
+
+@pytest.mark.parametrize(
+    ("environment", "count"),
+    [({}, None), ({"SLURM_NTASKS": "8"}, None), ({"SLURM_JOB_ID": "1", "SLURM_NTASKS": "8"}, 8)],
+)
+def test_jobs_of_slurm_say_how_many(environment: dict[str, Any], count: int | None) -> None:
+    assert count_of_slurm(environment) == count
