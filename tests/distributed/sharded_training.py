@@ -9,7 +9,6 @@ from typing import Any
 import plugrad.distributed as dist
 from plugrad import Tensor, nn
 from plugrad.distributed.fsdp import fully_shard
-
 from tests.distributed.training import Make, loss_of, part, values
 
 
@@ -42,7 +41,10 @@ def on_ranks(ranks: int, model: Any, program: Callable[[Any], Any]) -> list[Any]
 
 
 def train(
-    net: Any, make: Make, steps: int = 4, loss: Callable[[Any, Tensor, Tensor], Tensor] | None = None
+    net: Any,
+    make: Make,
+    steps: int = 4,
+    loss: Callable[[Any, Tensor, Tensor], Tensor] | None = None,
 ) -> Any:
     """Train on this rank's share of the batches."""
     optimizer = make(p for p in net.parameters() if p.requires_grad)
@@ -55,7 +57,10 @@ def train(
 
 
 def train_alone(
-    net: Any, make: Make, steps: int = 4, loss: Callable[[Any, Tensor, Tensor], Tensor] | None = None
+    net: Any,
+    make: Make,
+    steps: int = 4,
+    loss: Callable[[Any, Tensor, Tensor], Tensor] | None = None,
 ) -> Any:
     """The same training on whole batches."""
     optimizer = make(p for p in net.parameters() if p.requires_grad)

@@ -6,9 +6,10 @@ import copy
 from typing import Any
 
 import numpy as np
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad import nn
 from plugrad.distributed.device_mesh import init_device_mesh
 from plugrad.distributed.fsdp import (
@@ -19,7 +20,6 @@ from plugrad.distributed.fsdp import (
 )
 from plugrad.distributed.tensor import Replicate, Shard
 from plugrad.utils.checkpoint import checkpoint
-
 from tests.distributed.sharded_training import (
     batch,
     on_ranks,
@@ -49,7 +49,9 @@ def alone(model: Any, make: Any, **options: Any) -> list[Any]:
     return numbers(net.parameters())
 
 
-def expect_same_training(model: Any, make: Any, ranks: int, wrap: Any = sharded, **options: Any) -> None:
+def expect_same_training(
+    model: Any, make: Any, ranks: int, wrap: Any = sharded, **options: Any
+) -> None:
     def program(net: Any) -> list[Any]:
         wrap(net)
         train(net, make, **options)
@@ -73,9 +75,7 @@ def test_one_group_for_the_whole_model() -> None:
 
 @pytest.mark.parametrize("reshard", [True, False])
 def test_reshard_after_forward_does_not_change_training(reshard: bool) -> None:
-    expect_same_training(
-        mlp(), sgd, 2, lambda net: sharded(net, reshard_after_forward=reshard)
-    )
+    expect_same_training(mlp(), sgd, 2, lambda net: sharded(net, reshard_after_forward=reshard))
 
 
 def test_shards_along_other_dimensions() -> None:

@@ -6,12 +6,12 @@ import gc
 import weakref
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad import nn
 from plugrad.distributed.fsdp import fully_shard
-
 from tests.distributed.sharded_training import batch, on_ranks, sharded
 from tests.distributed.training import filled, loss_of, mlp, part
 

@@ -7,8 +7,9 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import plugrad
 import pytest
+
+import plugrad
 from plugrad import nn
 from plugrad.distributed import checkpoint
 from plugrad.distributed.device_mesh import init_device_mesh
@@ -18,7 +19,6 @@ from plugrad.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 from plugrad.distributed.tensor import Replicate, Shard, distribute_tensor
-
 from tests.distributed.sharded_training import batch, on_ranks, sharded, train, whole, wholes
 from tests.distributed.training import adam, agree, filled, loss_of, mlp, numbers, part, values
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plugrad.autograd.engine.callbacks import current_graph_task_id, queue_callback
-
+from plugrad import Tensor
+from plugrad._C import _current_graph_task_id
 from plugrad_distributed.fully_sharded.group import ParameterGroup
 from plugrad_distributed.fully_sharded.reduction import Reduction
 
@@ -18,7 +18,7 @@ __all__ = ["Context", "in_backward"]
 
 def in_backward() -> bool:
     """Whether this thread runs a backward pass: a forward is a recomputation then."""
-    return current_graph_task_id() != -1
+    return _current_graph_task_id() != -1
 
 
 class Context:
@@ -94,11 +94,12 @@ class Context:
 
     def expect_end(self) -> None:
         """Have `_end` called when the running backward pass is over."""
-        number = current_graph_task_id()
+        number = _current_graph_task_id()
         if number == -1 or number in self._passes:
             return
         self._passes.add(number)
-        queue_callback(lambda: self._end(number))
+        engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - types do not know it
+        engine.queue_callback(lambda: self._end(number))
 
     def make_room(self) -> None:
         """Let reductions move on, so that at most the newest one still has its whole gradients."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.fully_sharded.gathering import gathered
 from plugrad_distributed.fully_sharded.layout import Layout
 from plugrad_distributed.fully_sharded.parameters import ShardedParameter

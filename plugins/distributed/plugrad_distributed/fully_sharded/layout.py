@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrad import Tensor
-
 from plugrad_distributed.tensor.placement import part_of
 
 __all__ = ["Layout", "Slot"]

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 from plugrad import Tensor
 from plugrad.nn import Module
-
 from plugrad_distributed.fully_sharded.group import ParameterGroup
 from plugrad_distributed.fully_sharded.policies import AllGather, ReduceScatter
 from plugrad_distributed.fully_sharded.unit import Unit, unit_of

@@ -9,7 +9,6 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad.nn import Parameter
-
 from plugrad_distributed.fully_sharded.layout import Slot
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.collectives import (
     all_gather_into_tensor,
     reduce_scatter_tensor,

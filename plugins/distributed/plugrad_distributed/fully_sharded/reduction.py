@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.collectives import all_reduce
 from plugrad_distributed.fully_sharded.layout import Layout
 from plugrad_distributed.fully_sharded.parameters import ShardedParameter
@@ -80,7 +79,9 @@ class GradientReducer:
             if grad is None:
                 if self.with_unused and parameters[index].sharded.requires_grad:
                     slot = parameters[index].slot
-                    zeros = plugrad.zeros(slot.shape, dtype=dtype, device=parameters[index].local.device)
+                    zeros = plugrad.zeros(
+                        slot.shape, dtype=dtype, device=parameters[index].local.device
+                    )
                     found.setdefault(index, zeros)
             elif index in found:
                 found[index].add_(grad)

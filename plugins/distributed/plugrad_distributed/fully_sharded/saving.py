@@ -13,8 +13,13 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad._C._autograd import (
+    _make_saved_tensor,
+    _pop_saved_tensors_default_hooks,
+    _push_saved_tensors_default_hooks,
+    _saved_tensors_hooks_is_enabled,
+)
 from plugrad.autograd.graph import saved_tensors_hooks
-from plugrad.dispatch.local_state import current_state
 
 __all__ = ["saving_notes"]
 
@@ -32,7 +37,7 @@ class _Note:
         self.stride = tuple(tensor.stride())
         self.offset = tensor.storage_offset()
 
-    def tensor(self) -> Tensor:
+    def unpack(self) -> Tensor:
         whole = self.look_up(self.index)
         if (
             tuple(whole.shape) == self.shape
@@ -44,33 +49,9 @@ class _Note:
         return made
 
 
-class _Kept:
-    """Any other tensor, without its history, which the engine puts back."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.saved = tensor.detach()
-        self.version = tensor._version
-
-    def tensor(self) -> Tensor:
-        if self.saved._version != self.version:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an "
-                f"inplace operation: a tensor of shape {list(self.saved.shape)} is at version "
-                f"{self.saved._version}; expected version {self.version} instead."
-            )
-        return self.saved
-
-
-class _Outer:
-    """What the hooks around made of a tensor."""
-
-    def __init__(self, packed: Any, unpack: Callable[[Any], Any]) -> None:
-        self.packed = packed
-        self.unpack = unpack
-
-    def tensor(self) -> Tensor:
-        found: Tensor = self.unpack(self.packed)
-        return found
+def _storage(tensor: Tensor) -> int:
+    """Which memory a tensor shares with others; all of them have one object that counts writes."""
+    return id(getattr(tensor, "_shared_storage", None))
 
 
 @contextmanager
@@ -78,29 +59,34 @@ def saving_notes(tensors: Sequence[Tensor], look_up: LookUp) -> Iterator[None]:
     """Context manager: what is saved of some tensors, and of views of them, is a note.
 
     Args:
+        tensors: results of `detach`, so that they share their memory's count of writes.
         look_up: gives such a tensor, by its number, when backward needs it.
     """
-    state = current_state()
-    if not plugrad.is_grad_enabled() or state.saved_tensor_hooks_error is not None:
+    if not plugrad.is_grad_enabled() or not _saved_tensors_hooks_is_enabled():
         yield
         return
-    around = state.saved_tensor_hooks
-    outer = around[-1] if around else None
-    # What shares their memory has their storage, which all of them have: they are detached.
-    numbers = {id(tensor._shared_storage): index for index, tensor in enumerate(tensors)}
+    numbers = {_storage(tensor): index for index, tensor in enumerate(tensors)}
     dtypes = {tensor.dtype for tensor in tensors}
 
     def pack(tensor: Tensor) -> Any:
-        index = numbers.get(id(tensor._shared_storage))
+        index = numbers.get(_storage(tensor))
         if index is not None and tensor.dtype in dtypes:
             return _Note(look_up, index, tensor)
-        if outer is not None:
-            return _Outer(outer[0](tensor), outer[1])
-        return _Kept(tensor)
+        # As if these hooks were not there. A leaf refers to no node, so it can be kept as it is.
+        _pop_saved_tensors_default_hooks()
+        try:
+            return _make_saved_tensor(tensor, is_output=not tensor.is_leaf)
+        finally:
+            _push_saved_tensors_default_hooks(pack, _unpack)
 
     try:
-        with saved_tensors_hooks(pack, lambda note: note.tensor()):
+        with saved_tensors_hooks(pack, _unpack):
             yield
     finally:
         # Ids may become those of others.
         numbers.clear()
+
+
+def _unpack(saved: Any) -> Tensor:
+    found: Tensor = saved.unpack()
+    return found

@@ -9,7 +9,6 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad.autograd.graph import register_multi_grad_hook
-
 from plugrad_distributed.data_parallel.sink import mapped
 from plugrad_distributed.fully_sharded.context import Context, in_backward
 from plugrad_distributed.fully_sharded.group import ParameterGroup, Use
