@@ -1,6 +1,6 @@
 """The most memory per rank that training a fully sharded MLP takes, beside that of one process.
 
-`python -m benchmarks.sharded_memory`. The ranks are processes under mpiexec. What is counted is what
+`python -m benchmarks.sharded_memory`. The ranks are processes under mpiexec. What counts is what
 Python and NumPy allocate, by tracemalloc, from before the model is made to after the last step.
 """
 

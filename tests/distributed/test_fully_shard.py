@@ -240,10 +240,7 @@ def test_activation_checkpoints(inside: bool, use_reentrant: bool) -> None:
         def forward(self, x: Any) -> Any:
             x = self.head(x)
             for block in (self.one, self.two):
-                if inside:
-                    x = block(x)
-                else:
-                    x = checkpoint(block, x, use_reentrant=use_reentrant)
+                x = block(x) if inside else checkpoint(block, x, use_reentrant=use_reentrant)
             return self.tail(x)
 
     def wrap(net: Any) -> None:

@@ -17,7 +17,7 @@ from tests.distributed.training import filled, loss_of, mlp, part
 
 
 class Recorder:
-    """Gathers and reduces as usual, and notes for what; keeps weak references to what it gathered."""
+    """Gathers and reduces as usual, notes for what, and refers weakly to what it gathered."""
 
     def __init__(self, name: str, events: list[str], memory: list[Any] | None = None) -> None:
         self.name = name
@@ -214,7 +214,7 @@ def test_frozen_layers_are_freed_during_backward() -> None:
     def program(net: Any) -> Any:
         for layer in (net[2], net[4]):
             layer.requires_grad_(False)
-        events, memory = recorded(net)
+        _, memory = recorded(net)
         freed: list[Any] = []
         net[0].register_full_backward_pre_hook(
             lambda *args: freed.extend(n for n, a in memory if a() is not None)

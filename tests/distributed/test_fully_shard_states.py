@@ -332,7 +332,7 @@ def test_writes_between_forward_and_backward_are_refused() -> None:
         loss = net(batch(0)[0]).sum()
         with plugrad.no_grad():
             net[2].weight.mul_(0.5)
-        with pytest.raises(RuntimeError, match="written to between forward and backward"):
+        with pytest.raises(RuntimeError, match="was written to between forward and backward"):
             loss.backward()
         net.reset_iter_state()
 

@@ -1,1 +1,1 @@
-"""Fully sharded training: each rank keeps a part of each parameter, and gathers the whole for use."""
+"""Fully sharded training: ranks keep parts of parameters, and gather the wholes for use."""

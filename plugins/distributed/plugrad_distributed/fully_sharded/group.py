@@ -1,4 +1,4 @@
-"""ParameterGroup: the parameters that one call of `fully_shard` cut, gathered and freed together."""
+"""ParameterGroup: the parameters of one call of `fully_shard`, gathered and freed together."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Use:
             RuntimeError: it was written to since forward.
         """
         group = self.group
-        if group.stamp() != self.stamp:
-            name = group.parameters[index].name
+        parameter = group.parameters[index]
+        if parameter.version != self.stamp[index]:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an "
-                f"inplace operation: parameters of {group.name!r}, of which backward needs "
-                f"{name!r}, were written to between forward and backward"
+                f"inplace operation: parameter {parameter.name!r} of {group.name} was written to "
+                "between forward and backward"
             )
         group.expect_end()
         return group.wholes()[index]

@@ -21,7 +21,7 @@ __all__ = ["Place", "ShardedParameter", "own_part", "placements_on", "sharded_te
 
 @dataclass(frozen=True)
 class Place:
-    """Where modules have a parameter: `module.name`, and the name in the module that was sharded."""
+    """Where a parameter is: `module.name`; and its name in the module that was sharded."""
 
     module: Any
     name: str

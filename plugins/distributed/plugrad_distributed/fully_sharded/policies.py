@@ -17,6 +17,8 @@ from plugrad_distributed.groups.work import Work
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = [
+    "FULL_PRECISION",
+    "NO_OFFLOAD",
     "AllGather",
     "CPUOffloadPolicy",
     "DefaultAllGather",
@@ -62,6 +64,10 @@ class CPUOffloadPolicy(OffloadPolicy):
     """
 
     pin_memory: bool = True
+
+
+FULL_PRECISION = MixedPrecisionPolicy()
+NO_OFFLOAD = OffloadPolicy()
 
 
 class AllGather(Protocol):

@@ -17,7 +17,12 @@ from plugrad_distributed.fully_sharded.group import ParameterGroup
 from plugrad_distributed.fully_sharded.loading import watch_state
 from plugrad_distributed.fully_sharded.module import become_sharded
 from plugrad_distributed.fully_sharded.parameters import Place, ShardedParameter
-from plugrad_distributed.fully_sharded.policies import MixedPrecisionPolicy, OffloadPolicy
+from plugrad_distributed.fully_sharded.policies import (
+    FULL_PRECISION,
+    NO_OFFLOAD,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+)
 from plugrad_distributed.fully_sharded.unit import Unit, unit_of
 from plugrad_distributed.mesh.device_mesh import DeviceMesh, init_device_mesh
 from plugrad_distributed.tensor.dtensor import array_of
@@ -36,8 +41,8 @@ def fully_shard(
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | int | None = None,
     shard_placement_fn: Callable[[Any], Shard | None] | None = None,
-    mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
-    offload_policy: OffloadPolicy = OffloadPolicy(),
+    mp_policy: MixedPrecisionPolicy = FULL_PRECISION,
+    offload_policy: OffloadPolicy = NO_OFFLOAD,
     ignored_params: Iterable[Tensor] | None = None,
 ) -> M:
     """Cut the parameters of a module over ranks, in place; returns the module.
@@ -173,8 +178,8 @@ def _check(parameter: Any, name: str) -> None:
         )
     if parameter.is_meta:
         raise ValueError(
-            f"fully_shard: parameter {name!r} is on the device meta; give it memory with to_empty() "
-            "before"
+            f"fully_shard: parameter {name!r} is on the device meta; give it memory with "
+            "to_empty() before"
         )
 
 

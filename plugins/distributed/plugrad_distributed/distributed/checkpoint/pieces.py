@@ -64,8 +64,8 @@ def _of_part(array: ShardedArray) -> Pieces:
     placements = array.placements
     if any(one.is_partial() for one in placements):
         raise ValueError(
-            f"a DTensor with placements {placements} is still to be reduced: redistribute it before "
-            "it is saved or loaded"
+            f"a DTensor with placements {placements} is still to be reduced: redistribute it "
+            "before it is saved or loaded"
         )
     everywhere = all(one.is_replicate() for one in placements)
     if everywhere and array.mesh.size() == get_world_size():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Sharded parameters are DTensors: this registers what operators do with them.
-import plugrad_distributed.distributed.tensor
+import plugrad_distributed.distributed.tensor  # noqa: F401
 from plugrad_distributed.fully_sharded.module import (
     FSDPModule,
     UnshardHandle,
