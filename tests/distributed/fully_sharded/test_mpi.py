@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.distributed.sharded_transformer import train
+from tests.distributed.fully_sharded.program import train
 from tests.distributed.under_mpi import needs_mpi, run
 
 pytestmark = needs_mpi
 
-PROGRAM = Path(__file__).with_name("sharded_transformer.py")
+PROGRAM = Path(__file__).with_name("program.py")
 
 
 def test_two_processes_train_a_transformer_as_one_does(tmp_path: Path) -> None:
