@@ -19,7 +19,15 @@ from plugrad.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 from plugrad.distributed.tensor import Replicate, Shard, distribute_tensor
-from tests.distributed.sharded_training import batch, on_ranks, sharded, train, whole, wholes
+from tests.distributed.sharded_training import (
+    batch,
+    on_ranks,
+    sharded,
+    train,
+    train_alone,
+    whole,
+    wholes,
+)
 from tests.distributed.training import adam, agree, filled, loss_of, mlp, numbers, part, values
 
 
@@ -148,6 +156,25 @@ def program_of_one(net: Any) -> Any:
     return numbers(net.parameters())
 
 
+@pytest.mark.parametrize("assign", [False, True])
+def test_models_are_cut_before_they_have_memory(assign: bool) -> None:
+    expected = other(mlp())
+
+    def program(net: Any) -> Any:
+        sharded(net)
+        net.to_empty(device="cpu")
+        assert net[0].weight.to_local().shape == (4, 4)
+        assert not net[0].weight.to_local().is_meta
+        net.load_state_dict(copy.deepcopy(expected.state_dict()), assign=assign)
+        train(net, adam, 1)
+        return wholes(net)
+
+    one = copy.deepcopy(expected)
+    train_alone(one, adam, 1)
+    for found in on_ranks(2, mlp().to("meta"), program):
+        agree(found, numbers(one.parameters()))
+
+
 def test_offload_policies_are_accepted() -> None:
     def program(net: Any) -> Any:
         fully_shard(net, offload_policy=CPUOffloadPolicy())
@@ -214,8 +241,13 @@ def test_several_dtypes_are_refused() -> None:
     refused(ValueError, "uniform original parameter dtype", model)
 
 
-def test_parameters_without_memory_are_refused() -> None:
-    refused(ValueError, "'weight' is on the device meta", nn.Linear(2, 2, device="meta"))
+def test_forward_without_memory_is_refused() -> None:
+    def program(net: Any) -> None:
+        fully_shard(net)
+        with pytest.raises(RuntimeError, match="'weight' is on the device meta"):
+            net(plugrad.ones(1, 2))
+
+    on_ranks(2, nn.Linear(2, 2, device="meta"), program)
 
 
 def test_other_sizes_to_reshard_to_are_refused() -> None:

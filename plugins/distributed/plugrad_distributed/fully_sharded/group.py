@@ -136,6 +136,12 @@ class ParameterGroup:
         self.reshard()
         self._gathered = stamp
         locals_ = [parameter.local for parameter in self.parameters]
+        for parameter, local in zip(self.parameters, locals_, strict=True):
+            if local.is_meta:
+                raise RuntimeError(
+                    f"fully_shard: parameter {parameter.name!r} is on the device meta: give it "
+                    "memory by to_empty() and values by load_state_dict() before forward"
+                )
         dtype = self.dtype or locals_[0].dtype
         device = locals_[0].device
         collective = self.collective

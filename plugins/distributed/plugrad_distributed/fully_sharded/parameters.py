@@ -65,7 +65,10 @@ class ShardedParameter:
         self.mesh = mesh
         self.slot = Slot(tuple(parameter.shape), dim, mesh.size(mesh.ndim - 1))
         with plugrad.no_grad():
-            local = own_part(parameter.detach().to(mesh.device_type), mesh, self.slot)
+            found = parameter.detach()
+            # What has no memory yet gets it by `to_empty`, for this rank's part only.
+            found = found if found.is_meta else found.to(mesh.device_type)
+            local = own_part(found, mesh, self.slot)
             made = sharded_tensor(local, mesh, self.slot)
         self.sharded: Tensor = Parameter(made, requires_grad=parameter.requires_grad)
         self.install(self.sharded)

@@ -51,6 +51,9 @@ def fully_shard(
     optimizer keeps that is made afterwards. Forward gathers the parameters and frees them after it,
     and so does backward, which then reduces the gradients to their averages over the ranks.
 
+    Parameters on the device meta get memory by `module.to_empty(device=...)` afterwards, each rank
+    for its part, and values by `load_state_dict` or `nn.init`.
+
     A call makes one group of parameters that are gathered together: those of the module that are
     not in a group yet. So it is called for layers first, and for the model last. All ranks must
     have the same parameters, and call the same.
@@ -69,9 +72,8 @@ def fully_shard(
         ignored_params: parameters that stay whole. Nothing reduces their gradients.
 
     Raises:
-        TypeError, ValueError: an argument does not fit; a parameter is a scalar, is on the device
-            meta, or is shared with a module that was sharded before; parameters of the group have
-            several dtypes.
+        TypeError, ValueError: an argument does not fit; a parameter is a scalar, or is shared with
+            a module that was sharded before; parameters of the group have several dtypes.
         NotImplementedError: `reshard_after_forward` is another number, or a parameter is a DTensor.
 
     >>> import plugrad, plugrad.distributed as dist
@@ -176,11 +178,6 @@ def _check(parameter: Any, name: str) -> None:
         raise NotImplementedError(
             f"fully_shard: parameter {name!r} is a DTensor already, which is not supported"
         )
-    if parameter.is_meta:
-        raise ValueError(
-            f"fully_shard: parameter {name!r} is on the device meta; give it memory with "
-            "to_empty() before"
-        )
 
 
 def _mesh(mesh: DeviceMesh | None, places: Sequence[tuple[Tensor, Any]]) -> DeviceMesh:
@@ -188,6 +185,7 @@ def _mesh(mesh: DeviceMesh | None, places: Sequence[tuple[Tensor, Any]]) -> Devi
         if not is_initialized():
             init_process_group()
         device_type = places[0][0].device.type if places else "cpu"
+        device_type = "cpu" if device_type == "meta" else device_type
         return init_device_mesh(device_type, (get_world_size(),))
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"fully_shard(): mesh must be a DeviceMesh, got {type(mesh).__name__}")
