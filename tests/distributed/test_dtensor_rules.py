@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad.distributed import tensor as dtensor
 from plugrad.distributed.device_mesh import init_device_mesh
 from plugrad.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -192,7 +193,9 @@ def test_local_map_calls_a_function_on_parts() -> None:
     def run(mesh: Any) -> None:
         x = distribute_tensor(_matrix(), mesh, [Shard(0)]).requires_grad_()
 
-        @local_map(out_placements=([P], None), in_placements=([Shard(1)],), redistribute_inputs=True)
+        @local_map(
+            out_placements=([P], None), in_placements=([Shard(1)],), redistribute_inputs=True
+        )
         def total(part: Any) -> Any:
             return part.sum(), part.shape[1]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.starting import (
     get_rank,
     init_process_group,
@@ -244,12 +244,8 @@ class DeviceMesh:
             ranks = list(group.ranks)
             given = None if mesh is None else np.array(mesh).reshape(-1).tolist()
             if given is not None and given != ranks:
-                raise ValueError(
-                    f"Invalid mesh {given} for ProcessGroup with ranks {ranks}"
-                )
-            return DeviceMesh(
-                device_type, ranks, mesh_dim_names=mesh_dim_names, _groups=[group]
-            )
+                raise ValueError(f"Invalid mesh {given} for ProcessGroup with ranks {ranks}")
+            return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names, _groups=[group])
         groups = list(group)
         if not groups:
             raise ValueError("Expects at least one ProcessGroup to be passed")

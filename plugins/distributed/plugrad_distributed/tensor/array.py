@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placements
 

@@ -1,9 +1,9 @@
 """The backend behind the dispatch key `Sharded`.
 
 A DTensor is a tensor of a backend of its own: where others have an array it has a `ShardedArray`.
-So its keys are `AutogradSharded` and `Sharded`, and all that is above the backends, autograd, hooks,
-views and their versions, forward mode and `torch.func`'s levels, is the core's and works as for any
-tensor. The table of propagation rules is this backend's table of kernels; what a rule calls on
+So its keys are `AutogradSharded` and `Sharded`. All that is above the backends is the core's and
+works as for any tensor: autograd, hooks, views and their versions, forward mode, `plugrad.func`.
+The table of propagation rules is this backend's table of kernels; what a rule calls on
 this rank's parts are operators again, at the key of the device that has them.
 
 Each mesh is a device of this backend, ``sharded:0``, ``sharded:1``, in the order in which they are
@@ -22,7 +22,6 @@ import plugrad
 from plugrad import Tensor
 from plugrad.plugins import Backend, DeviceQueue
 from plugrad.plugins.tracing import generators, tensor_of
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.placement import Replicate
@@ -78,8 +77,8 @@ def host_generator(mesh: DeviceMesh) -> Any:
 
 def as_tensor(array: ShardedArray) -> Tensor:
     """A tensor around an array of this backend, outside of any graph."""
-    made: Tensor = tensor_of(array, array.dtype, device_of(array.mesh))
-    return made
+    made: Any = tensor_of(array, array.dtype, device_of(array.mesh))
+    return made  # type: ignore[no-any-return]  # its class is Tensor
 
 
 def whole(array: ShardedArray) -> Tensor:
@@ -179,9 +178,7 @@ def write_back(array: ShardedArray) -> None:
     view = op.call((full, *arguments))
     (view if position < 0 else view[position]).copy_(whole(array))
     everywhere = (Replicate(),) * base.mesh.ndim
-    base.local.copy_(
-        redistribute_local(full, base.mesh, everywhere, base.placements, base.shape)
-    )
+    base.local.copy_(redistribute_local(full, base.mesh, everywhere, base.placements, base.shape))
     write_back(base)
 
 

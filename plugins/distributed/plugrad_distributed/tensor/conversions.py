@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.backend import as_tensor
@@ -31,9 +30,7 @@ def _of_gradient(placements: Placements) -> Placements:
 def placed(tensor: Tensor, placements: Placements) -> Tensor:
     """A DTensor under other placements, outside of any graph."""
     array: ShardedArray = tensor.array
-    local = redistribute_local(
-        array.local, array.mesh, array.placements, placements, array.shape
-    )
+    local = redistribute_local(array.local, array.mesh, array.placements, placements, array.shape)
     return as_tensor(ShardedArray(local, array.mesh, placements, array.shape, array.steps))
 
 
@@ -118,9 +115,7 @@ class Redistribute(plugrad.autograd.Function):
         return Redistribute.apply(grad, target, None).to(ctx.own), None, None
 
 
-def checked(
-    local: Tensor, mesh: DeviceMesh, placements: Placements, compare: bool
-) -> Tensor:
+def checked(local: Tensor, mesh: DeviceMesh, placements: Placements, compare: bool) -> Tensor:
     """The local tensor, after a comparison of the ranks: what is replicated is the first rank's.
 
     Raises:

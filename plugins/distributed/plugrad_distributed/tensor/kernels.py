@@ -23,7 +23,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.backend import NAME, as_tensor, mesh_at, write_back
@@ -257,11 +256,11 @@ def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any
     """Do a call that writes to its first argument: on the parts if the others can be brought to
     the target's placements, else the functional operator's result is written."""
     target = args[0]
-    array: ShardedArray = target.array if isinstance(target.array, ShardedArray) else None
-    if array is None:
+    array = target.array
+    if not isinstance(array, ShardedArray):
         raise RuntimeError(
-            f"{op.qualified_name}: a DTensor cannot be written into a plugrad.Tensor; full_tensor() "
-            "gives the whole, to_local() this rank's part"
+            f"{op.qualified_name}: a DTensor cannot be written into a plugrad.Tensor; "
+            "full_tensor() gives the whole, to_local() this rank's part"
         )
     mesh = array.mesh
     arrays = [_array(op, tensor, mesh) for tensor in flat(args, Tensor)]
@@ -331,8 +330,7 @@ def _write_whole(
     mesh = array.mesh
     everywhere = (Replicate(),) * mesh.ndim
     wholes = [
-        redistribute_local(one.local, mesh, one.placements, everywhere, one.shape)
-        for one in arrays
+        redistribute_local(one.local, mesh, one.placements, everywhere, one.shape) for one in arrays
     ]
     if wholes[0] is array.local:
         wholes[0] = array.local.clone()
@@ -340,4 +338,3 @@ def _write_whole(
     op.call(tuple(_swapped(args, lambda tensor: next(given), Tensor)))
     _write(op, array, ShardedArray(wholes[0], mesh, everywhere, array.shape))
     return target
-

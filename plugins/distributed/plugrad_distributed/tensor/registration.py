@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.backend import ShardedBackend, write_back
 from plugrad_distributed.tensor.kernels import Kernel, fallback, in_place
@@ -57,9 +56,7 @@ def _fill(op: Any) -> Callable[..., Any]:
             return target
         model = plugrad.empty(array.shape, dtype=array.dtype, device=array.local.device)
         op.call((model, *values))
-        local = redistribute_local(
-            model, array.mesh, everywhere, array.placements, array.shape
-        )
+        local = redistribute_local(model, array.mesh, everywhere, array.placements, array.shape)
         array.local.copy_(local)
         write_back(array)
         return target
@@ -123,8 +120,8 @@ def _operators() -> list[Any]:
     space = plugrad.ops.plugrad
     for name in dir(space):
         packet = getattr(space, name)
-        for overload in getattr(packet, "overloads", list)():
-            found.append(getattr(packet, overload).op)
+        overloads: list[str] = getattr(packet, "overloads", list)()
+        found.extend(getattr(packet, overload).op for overload in overloads)
     return found
 
 

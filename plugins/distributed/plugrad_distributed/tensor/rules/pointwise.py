@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrad_distributed.tensor.placement import Partial, Placement, Replicate, Shard
-from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned, specs_in
+from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned, alike, specs_in
 
 __all__ = ["RULES", "STRUCTURES", "pointwise"]
 
@@ -60,7 +60,7 @@ def _flat(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _linear(*args: Any) -> list[Choice]:
-    pending: list[Choice] = [([one], aligned(args, lambda spec, one=one: one)) for one in PENDING]
+    pending: list[Choice] = [([one], alike(args, one)) for one in PENDING]
     return [*pointwise(*args), *pending]
 
 
@@ -94,9 +94,7 @@ def _quotient(*args: Any) -> list[Choice]:
 def _chosen(*args: Any) -> list[Choice]:
     """`where`: summands are chosen among as the sums are."""
     condition, values = args[0], args[1:]
-    pending: list[Choice] = [
-        ([one], [Replicate(), *aligned(values, lambda spec, one=one: one)]) for one in PENDING
-    ]
+    pending: list[Choice] = [([one], [Replicate(), *alike(values, one)]) for one in PENDING]
     return [*pointwise(condition, *values), *pending]
 
 

@@ -7,12 +7,20 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placements, local_part
 from plugrad_distributed.tensor.spec import DTensorSpec, Rule
 
-__all__ = ["DRAWS", "DRAWS_IN_PLACE", "FACTORIES", "RULES", "cut", "generator_for", "laid_out", "part"]
+__all__ = [
+    "DRAWS",
+    "DRAWS_IN_PLACE",
+    "FACTORIES",
+    "RULES",
+    "cut",
+    "generator_for",
+    "laid_out",
+    "part",
+]
 
 # From tensors; from sizes; into a tensor.
 DRAWS = (
@@ -74,6 +82,4 @@ def _on_host(call: Any, args: list[Any]) -> Any:
     return call.op.call(tuple(given)).to(call.mesh.device_type)
 
 
-RULES: dict[str, Rule] = {
-    name: Rule(lambda *args: (), _on_host) for name in (*DRAWS, *FACTORIES)
-}
+RULES: dict[str, Rule] = {name: Rule(lambda *args: (), _on_host) for name in (*DRAWS, *FACTORIES)}
