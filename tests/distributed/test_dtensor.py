@@ -226,6 +226,17 @@ def test_tensors_made_on_a_dtensor_s_device_are_replicated() -> None:
     _line(run)
 
 
+def test_copies_lie_as_their_originals_do() -> None:
+    def run(mesh: Any) -> None:
+        x = distribute_tensor(plugrad.ones(4), mesh, [Shard(0)])
+        for copied in (copy.deepcopy(x), copy.deepcopy(nn.Parameter(x)), x.double()):
+            assert copied.placements == (Shard(0),)
+            copied.detach().zero_()
+            assert_close(x.full_tensor(), plugrad.ones(4))
+
+    _line(run)
+
+
 def test_hooks_and_accumulation_see_dtensors() -> None:
     def run(mesh: Any) -> None:
         leaf = distribute_tensor(plugrad.ones(4), mesh, [Shard(0)]).requires_grad_()

@@ -107,9 +107,9 @@ class ShardedBackend(Backend):
         return {"meshes": str(len(_meshes))}
 
     def kernels(self) -> Any:
-        """What the core writes with; all other kernels work on tensors, and are registered by
-        `plugrad_distributed.tensor.kernels`."""
-        return {"copy_": _copy}
+        """What the core writes and copies with. All other kernels work on tensors, and are
+        registered by `plugrad_distributed.tensor.registration`."""
+        return {"copy_": _copy, "_to_copy": _cast}
 
     def native_dtype(self, dtype: Any) -> Any:
         return dtype
@@ -151,6 +151,12 @@ class ShardedBackend(Backend):
             f"DTensor(local_tensor={array.local!r}, device_mesh={array.mesh!r}, "
             f"placements={array.placements!r})"
         )
+
+
+def _cast(array: ShardedArray, dtype: Any) -> ShardedArray:
+    """A copy in another dtype, under the same placements."""
+    local = array.local.to(dtype, copy=True)
+    return ShardedArray(local, array.mesh, array.placements, array.shape, array.steps)
 
 
 def _copy(target: ShardedArray, source: ShardedArray) -> ShardedArray:

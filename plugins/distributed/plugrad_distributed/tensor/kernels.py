@@ -29,6 +29,7 @@ from plugrad_distributed.tensor.backend import NAME, as_tensor, mesh_at, write_b
 from plugrad_distributed.tensor.placement import Partial, Placement, Placements, Replicate
 from plugrad_distributed.tensor.plans import Plan, flat, make_plan
 from plugrad_distributed.tensor.redistribution import redistribute_local
+from plugrad_distributed.tensor.rules.pointwise import STRUCTURES, pointwise
 from plugrad_distributed.tensor.spec import DTensorSpec, Rule, specs_in
 
 __all__ = ["Call", "Kernel", "fallback", "implicit_replication", "in_place", "run"]
@@ -41,6 +42,8 @@ _plans: dict[Any, Plan] = {}
 _warned: set[str] = set()
 
 NO_RULE = Rule(lambda *args: ())
+# Of operators that are loaded on demand.
+ELEMENTWISE = Rule(pointwise)
 
 
 @contextlib.contextmanager
@@ -238,6 +241,8 @@ def fallback(op: Any, keyset: int, *args: Any) -> Any:
             f"{op.qualified_name}: collectives take the tensors of ranks, got a DTensor: call "
             "to_local(), or redistribute() to move it"
         )
+    if op.structure in STRUCTURES and not op.schema.is_inplace:
+        return run(op, ELEMENTWISE, args)
     if op.qualified_name not in _warned:
         _warned.add(op.qualified_name)
         warnings.warn(

@@ -80,6 +80,8 @@ def _change(
     shape: Sequence[int],
 ) -> Tensor:
     """One placement becomes another, along one dimension of the mesh."""
+    if mesh.size(mesh_dim) == 1:
+        return local
     before = now[mesh_dim]
     if isinstance(before, Shard):
         length = _length(shape, mesh, now, mesh_dim, before.dim)
