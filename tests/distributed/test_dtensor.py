@@ -156,6 +156,22 @@ def test_the_gradient_of_a_summand_is_that_of_the_sum() -> None:
     _line(run)
 
 
+def test_a_part_that_is_transposed_makes_a_whole_that_is() -> None:
+    x = _matrix(4, 6)
+
+    def run(mesh: Any) -> None:
+        part = x.chunk(2)[dist.get_rank()].clone().t()
+        whole = DTensor.from_local(part, mesh, [Shard(1)])
+        assert whole.shape == (6, 4)
+        assert whole.stride() == (1, 6)
+        assert_close(whole.full_tensor(), x.t())
+        assert_close(whole.reshape(-1).full_tensor(), x.t().reshape(-1))
+        whole[0] = 9.0
+        assert_close(part[0], plugrad.full((2,), 9.0, dtype=x.dtype))
+
+    _line(run)
+
+
 def test_run_check_takes_replicas_from_the_first_rank_and_compares_shapes() -> None:
     def run(mesh: Any) -> None:
         part = plugrad.full((2,), dist.get_rank() + 1.0)

@@ -57,8 +57,9 @@ class FromLocal(plugrad.autograd.Function):
                     f"from_local(): local_tensor must be of shape {list(expected)} on this rank "
                     f"for shape {list(shape)} and {placements}, got {list(local.shape)}"
                 )
+        steps = _whole_steps(local, shape) if stride is None else tuple(stride)
         part = local.detach().view_as(local)
-        return as_tensor(ShardedArray(part, mesh, placements, shape, stride))
+        return as_tensor(ShardedArray(part, mesh, placements, shape, steps))
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
@@ -72,6 +73,17 @@ def _whole_shape(local: Tensor, mesh: DeviceMesh, placements: Placements) -> tup
         if isinstance(placement, Shard):
             sizes[placement.dim] *= mesh.size(mesh_dim)
     return tuple(sizes)
+
+
+def _whole_steps(local: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of the whole, whose dimensions lie in the order of those of a part."""
+    order = sorted(range(local.ndim), key=lambda dim: -local.stride(dim))
+    steps = [1] * local.ndim
+    step = 1
+    for dim in reversed(order):
+        steps[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(steps)
 
 
 class ToLocal(plugrad.autograd.Function):
