@@ -12,7 +12,13 @@ import plugrad
 import plugrad.distributed as dist
 from plugrad import nn
 from plugrad.distributed.device_mesh import init_device_mesh
-from plugrad.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from plugrad.distributed.tensor import (
+    DTensor,
+    Replicate,
+    Shard,
+    distribute_module,
+    distribute_tensor,
+)
 from plugrad.distributed.tensor.parallel import (
     ColwiseParallel,
     ParallelStyle,
@@ -261,6 +267,49 @@ def test_data_and_tensor_parallel_together_on_a_mesh_of_two_dimensions() -> None
             assert_close(grad, wanted.grad)
 
     dist.run_ranks(run, 4)
+
+
+def test_a_mesh_of_two_dimensions_cuts_rows_of_the_batch_and_features() -> None:
+    x = _batch(4, 8)
+    expected = _trained(_filled(MLP()), OPTIMIZERS["Adam"], x, 3)
+    weights = {"up": Shard(0), "down": Shard(1)}
+
+    def partition(name: str, module: Any, mesh: Any) -> None:
+        if name in weights:
+            cut = distribute_tensor(module.weight.detach(), mesh, [Replicate(), weights[name]])
+            module.register_parameter("weight", nn.Parameter(cut))
+
+    def run() -> None:
+        mesh = init_device_mesh("cpu", (2, 2))
+        model = distribute_module(_filled(MLP()), mesh, partition)
+        rows = distribute_tensor(x, mesh, [Shard(0), Replicate()])
+        for found, wanted in zip(
+            _trained(model, OPTIMIZERS["Adam"], rows, 3), expected, strict=True
+        ):
+            assert_close(found, wanted)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dist.run_ranks(run, 4)
+
+
+def test_parts_may_be_arrays_of_jax() -> None:
+    pytest.importorskip("jax")
+    x = _batch(3, 8)
+    expected = _trained(_filled(MLP()).float(), OPTIMIZERS["Adam"], x.float(), 2)
+
+    def run() -> None:
+        model = parallelize_module(
+            _filled(MLP()).float(),
+            init_device_mesh("jax", (2,)),
+            {"up": ColwiseParallel(), "down": RowwiseParallel()},
+        )
+        found = _trained(model, OPTIMIZERS["Adam"], x.float().to("jax"), 2)
+        for one, wanted in zip(found, expected, strict=True):
+            assert one.device.type == "jax"
+            assert_close(one.cpu(), wanted, rtol=1e-4, atol=1e-5)
+
+    dist.run_ranks(run, 2)
 
 
 def test_prepared_outputs_are_brought_to_the_wanted_placement() -> None:

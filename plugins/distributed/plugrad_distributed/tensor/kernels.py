@@ -117,7 +117,12 @@ def _mesh_of(args: tuple[Any, ...]) -> DeviceMesh:
 
 
 def _spec(array: ShardedArray) -> DTensorSpec:
-    return DTensorSpec(array.mesh, array.placements, array.shape, array.steps, array.dtype)
+    found: DTensorSpec | None = array.spec
+    if found is None:
+        found = array.spec = DTensorSpec(
+            array.mesh, array.placements, array.shape, array.steps, array.dtype
+        )
+    return found
 
 
 def _swapped(args: Any, replace: Any, kind: type) -> list[Any]:
