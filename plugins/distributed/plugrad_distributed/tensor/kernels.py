@@ -191,6 +191,8 @@ def run(op: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
 
 
 def _wrapped(call: Call, out: Any, origin: Any) -> Any:
+    if not call.op.schema.returns:
+        return None
     several = len(call.op.schema.returns) > 1
     results = tuple(out) if several else (out,)
     plan = call.plan
@@ -240,12 +242,16 @@ def fallback(op: Any, keyset: int, *args: Any) -> Any:
 
     Raises:
         TypeError: it is a collective.
+        NotImplementedError: it writes to other arguments than the first one, and not all ranks
+            have the whole of each.
     """
     if op.namespace == "distributed":
         raise TypeError(
             f"{op.qualified_name}: collectives take the tensors of ranks, got a DTensor: call "
             "to_local(), or redistribute() to move it"
         )
+    if op.schema.mutates and not op.schema.is_inplace:
+        _refuse_parts(op, args)
     if op.structure in STRUCTURES and not op.schema.is_inplace:
         return run(op, ELEMENTWISE, args)
     if op.qualified_name not in _warned:
@@ -260,6 +266,19 @@ def fallback(op: Any, keyset: int, *args: Any) -> Any:
     if op.schema.is_inplace:
         return in_place(op, None, NO_RULE, args)
     return run(op, NO_RULE, args)
+
+
+def _refuse_parts(op: Any, args: tuple[Any, ...]) -> None:
+    """What an operator writes to copies of whole tensors would be lost."""
+    for tensor in flat(args, Tensor):
+        array = tensor.array
+        if isinstance(array, ShardedArray) and not all(
+            one.is_replicate() for one in array.placements
+        ):
+            raise NotImplementedError(
+                f"{op.qualified_name}: writes to several arguments are possible if each rank has "
+                f"the whole of all tensors, got one with the placements {array.placements}"
+            )
 
 
 def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad_distributed.tensor.array import ShardedArray
-from plugrad_distributed.tensor.backend import ShardedBackend, write_back
+from plugrad_distributed.tensor.backend import write_back
 from plugrad_distributed.tensor.kernels import Kernel, fallback, in_place
 from plugrad_distributed.tensor.placement import Replicate
 from plugrad_distributed.tensor.redistribution import redistribute_local
@@ -23,7 +23,7 @@ from plugrad_distributed.tensor.rules import (
 )
 from plugrad_distributed.tensor.spec import Rule, aligned
 
-__all__ = ["register_rule", "register_rules"]
+__all__ = ["acceptable", "register_rule", "register_rules"]
 
 KEY = "Sharded"
 
@@ -178,8 +178,3 @@ def acceptable(function: Callable[..., Any]) -> Callable[..., Sequence[Any]]:
         return found
 
     return choices
-
-
-def backends() -> list[Any]:
-    """What the plugin provides for the key."""
-    return [ShardedBackend]
