@@ -77,7 +77,8 @@ def _whole_shape(local: Tensor, mesh: DeviceMesh, placements: Placements) -> tup
 
 def _whole_steps(local: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of the whole, whose dimensions lie in the order of those of a part."""
-    order = sorted(range(local.ndim), key=lambda dim: -local.stride(dim))
+    own = local.stride()
+    order = sorted(range(local.ndim), key=lambda dim: -own[dim])
     steps = [1] * local.ndim
     step = 1
     for dim in reversed(order):
