@@ -31,7 +31,7 @@ from plugrad.plugins.loading.exclusive import is_deadlock
 from plugrad.plugins.loading.failures import place_of
 from plugrad.plugins.loading.load import FAILURES, Hooks, explained, take_down, take_up
 from plugrad.plugins.loading.plugin import Plugin, in_order
-from plugrad.plugins.loading.published import OURS, PUBLISHED, distribution_of
+from plugrad.plugins.loading.published import BACKENDS, OURS, PUBLISHED, distribution_of
 from plugrad.plugins.loading.registrations import REGISTRATIONS, made_by
 
 __all__ = ["Plugin", "PluginManager"]
@@ -372,7 +372,9 @@ class PluginManager:
             BackendNotFoundError: no installed plugin provides it; says what to pip install.
         """
         what = f"backend {name!r}{messages.chosen_by(wanted_by)}"
-        plugin = self._provider(name, name, what, lambda one: one.backends)
+        # Not the first plugin that happens to stand in the list: it may be slow to import.
+        namesake = BACKENDS.get(name, name)
+        plugin = self._provider(namesake, name, what, lambda one: one.backends)
         if plugin is None:
             installed = self.backends()
             raise BackendNotFoundError(

@@ -21,6 +21,9 @@ PUBLISHED: Final = {
     "onnx": "onnx",
 }
 
+# Device type -> the plugin that has it, where that is not its name.
+BACKENDS: Final = {"sharded": "distributed"}
+
 # The plugins that this project publishes; they claim what stands above and their own names.
 OURS: Final = frozenset(
     {"as_torch", "cpu", "cuda", "distributions", "jax", "nn", "onnx", "special"}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.starting import (
     get_rank,
     init_process_group,
@@ -73,6 +73,10 @@ class DeviceMesh:
                 f"Mesh should not be bigger than default world size {default_group().size()}, but "
                 f"found {ranks.size} ranks, the highest of which is {ranks.max()}!"
             )
+        # Of every call on DTensors, so it is made once.
+        numbers = tuple(ranks.reshape(-1).tolist())
+        self._identity = (self.shape, numbers, device_type, names, id(self._everyone))
+        self._hash = hash(self._identity)
         found = np.argwhere(ranks == get_rank())
         self._coordinate = tuple(int(place) for place in found[0]) if len(found) else None
         self._groups = _make_groups(ranks, names) if _groups is None else list(_groups)
@@ -244,12 +248,8 @@ class DeviceMesh:
             ranks = list(group.ranks)
             given = None if mesh is None else np.array(mesh).reshape(-1).tolist()
             if given is not None and given != ranks:
-                raise ValueError(
-                    f"Invalid mesh {given} for ProcessGroup with ranks {ranks}"
-                )
-            return DeviceMesh(
-                device_type, ranks, mesh_dim_names=mesh_dim_names, _groups=[group]
-            )
+                raise ValueError(f"Invalid mesh {given} for ProcessGroup with ranks {ranks}")
+            return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names, _groups=[group])
         groups = list(group)
         if not groups:
             raise ValueError("Expects at least one ProcessGroup to be passed")
@@ -263,15 +263,13 @@ class DeviceMesh:
             )
         return DeviceMesh(device_type, ranks_of, mesh_dim_names=mesh_dim_names, _groups=groups)
 
-    def _key(self) -> tuple[Any, ...]:
-        ranks = tuple(self._ranks.reshape(-1).tolist())
-        return (self.shape, ranks, self._device_type, self._names, id(self._everyone))
-
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DeviceMesh) and self._key() == other._key())
+        return self is other or (
+            isinstance(other, DeviceMesh) and self._identity == other._identity
+        )
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return self._hash
 
     def __enter__(self) -> DeviceMesh:
         _stack().append(self)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placements
 
@@ -25,11 +24,12 @@ class ShardedArray:
         placements: one for each dimension of the mesh.
         shape: that of the whole.
         steps: the strides of the whole, in elements, as if it were in one memory.
+        spec: the same without the elements, once a rule asked for it.
         origin: of a view whose elements had to be moved between ranks, what it is a view of: writes
             go back there. The array, the operator, its other arguments, and which result it is.
     """
 
-    __slots__ = ("local", "mesh", "origin", "placements", "shape", "steps")
+    __slots__ = ("local", "mesh", "origin", "placements", "shape", "spec", "steps")
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class ShardedArray:
         self.shape = tuple(shape)
         self.steps = row_major(self.shape) if steps is None else tuple(steps)
         self.origin = origin
+        self.spec: Any = None
 
     @property
     def dtype(self) -> Any:

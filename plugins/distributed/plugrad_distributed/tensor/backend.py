@@ -1,9 +1,9 @@
 """The backend behind the dispatch key `Sharded`.
 
 A DTensor is a tensor of a backend of its own: where others have an array it has a `ShardedArray`.
-So its keys are `AutogradSharded` and `Sharded`, and all that is above the backends, autograd, hooks,
-views and their versions, forward mode and `torch.func`'s levels, is the core's and works as for any
-tensor. The table of propagation rules is this backend's table of kernels; what a rule calls on
+So its keys are `AutogradSharded` and `Sharded`. All that is above the backends is the core's and
+works as for any tensor: autograd, hooks, views and their versions, forward mode, `plugrad.func`.
+The table of propagation rules is this backend's table of kernels; what a rule calls on
 this rank's parts are operators again, at the key of the device that has them.
 
 Each mesh is a device of this backend, ``sharded:0``, ``sharded:1``, in the order in which they are
@@ -22,7 +22,6 @@ import plugrad
 from plugrad import Tensor
 from plugrad.plugins import Backend, DeviceQueue
 from plugrad.plugins.tracing import generators, tensor_of
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.placement import Replicate
@@ -78,8 +77,8 @@ def host_generator(mesh: DeviceMesh) -> Any:
 
 def as_tensor(array: ShardedArray) -> Tensor:
     """A tensor around an array of this backend, outside of any graph."""
-    made: Tensor = tensor_of(array, array.dtype, device_of(array.mesh))
-    return made
+    made: Any = tensor_of(array, array.dtype, device_of(array.mesh))
+    return made  # type: ignore[no-any-return]  # its class is Tensor
 
 
 def whole(array: ShardedArray) -> Tensor:
@@ -108,9 +107,9 @@ class ShardedBackend(Backend):
         return {"meshes": str(len(_meshes))}
 
     def kernels(self) -> Any:
-        """What the core writes with; all other kernels work on tensors, and are registered by
-        `plugrad_distributed.tensor.kernels`."""
-        return {"copy_": _copy}
+        """What the core writes and copies with. All other kernels work on tensors, and are
+        registered by `plugrad_distributed.tensor.registration`."""
+        return {"copy_": _copy, "_to_copy": _cast}
 
     def native_dtype(self, dtype: Any) -> Any:
         return dtype
@@ -154,6 +153,12 @@ class ShardedBackend(Backend):
         )
 
 
+def _cast(array: ShardedArray, dtype: Any) -> ShardedArray:
+    """A copy in another dtype, under the same placements."""
+    local = array.local.to(dtype, copy=True)
+    return ShardedArray(local, array.mesh, array.placements, array.shape, array.steps)
+
+
 def _copy(target: ShardedArray, source: ShardedArray) -> ShardedArray:
     """Write a tensor of the same or a broadcast shape."""
     if source.shape != target.shape:
@@ -179,9 +184,7 @@ def write_back(array: ShardedArray) -> None:
     view = op.call((full, *arguments))
     (view if position < 0 else view[position]).copy_(whole(array))
     everywhere = (Replicate(),) * base.mesh.ndim
-    base.local.copy_(
-        redistribute_local(full, base.mesh, everywhere, base.placements, base.shape)
-    )
+    base.local.copy_(redistribute_local(full, base.mesh, everywhere, base.placements, base.shape))
     write_back(base)
 
 

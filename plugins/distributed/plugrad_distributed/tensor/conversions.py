@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.backend import as_tensor
@@ -31,9 +30,7 @@ def _of_gradient(placements: Placements) -> Placements:
 def placed(tensor: Tensor, placements: Placements) -> Tensor:
     """A DTensor under other placements, outside of any graph."""
     array: ShardedArray = tensor.array
-    local = redistribute_local(
-        array.local, array.mesh, array.placements, placements, array.shape
-    )
+    local = redistribute_local(array.local, array.mesh, array.placements, placements, array.shape)
     return as_tensor(ShardedArray(local, array.mesh, placements, array.shape, array.steps))
 
 
@@ -60,8 +57,9 @@ class FromLocal(plugrad.autograd.Function):
                     f"from_local(): local_tensor must be of shape {list(expected)} on this rank "
                     f"for shape {list(shape)} and {placements}, got {list(local.shape)}"
                 )
+        steps = _whole_steps(local, shape) if stride is None else tuple(stride)
         part = local.detach().view_as(local)
-        return as_tensor(ShardedArray(part, mesh, placements, shape, stride))
+        return as_tensor(ShardedArray(part, mesh, placements, shape, steps))
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
@@ -75,6 +73,18 @@ def _whole_shape(local: Tensor, mesh: DeviceMesh, placements: Placements) -> tup
         if isinstance(placement, Shard):
             sizes[placement.dim] *= mesh.size(mesh_dim)
     return tuple(sizes)
+
+
+def _whole_steps(local: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of the whole, whose dimensions lie in the order of those of a part."""
+    own = local.stride()
+    order = sorted(range(local.ndim), key=lambda dim: -own[dim])
+    steps = [1] * local.ndim
+    step = 1
+    for dim in reversed(order):
+        steps[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(steps)
 
 
 class ToLocal(plugrad.autograd.Function):
@@ -118,9 +128,7 @@ class Redistribute(plugrad.autograd.Function):
         return Redistribute.apply(grad, target, None).to(ctx.own), None, None
 
 
-def checked(
-    local: Tensor, mesh: DeviceMesh, placements: Placements, compare: bool
-) -> Tensor:
+def checked(local: Tensor, mesh: DeviceMesh, placements: Placements, compare: bool) -> Tensor:
     """The local tensor, after a comparison of the ranks: what is replicated is the first rank's.
 
     Raises:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh, current_mesh
 from plugrad_distributed.tensor import conversions
 from plugrad_distributed.tensor.array import ShardedArray
@@ -55,10 +54,8 @@ class DTensor(Tensor, metaclass=_ByKey):
     (plugrad.Size([2, 3]), tensor([ 3., 12., 21., 30.]))
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(
-            "DTensor() makes no tensors: use DTensor.from_local or distribute_tensor"
-        )
+    def __new__(cls, *args: Any, **kwargs: Any) -> DTensor:
+        raise TypeError("DTensor() makes no tensors: use DTensor.from_local or distribute_tensor")
 
     @property
     def device_mesh(self) -> DeviceMesh:
@@ -190,7 +187,7 @@ class DTensor(Tensor, metaclass=_ByKey):
             grad_placements: as in `to_local`, for the whole.
         """
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
-        return DTensor.to_local(whole, grad_placements=grad_placements)
+        return whole.to_local(grad_placements=grad_placements)
 
 
 def _array(tensor: Tensor) -> ShardedArray:

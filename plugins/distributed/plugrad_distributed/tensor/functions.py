@@ -7,7 +7,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh, current_mesh
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.backend import as_tensor
@@ -128,7 +127,12 @@ def zeros(
 ) -> DTensor:
     """A DTensor of zeros."""
     return _made(
-        size, placements, device_mesh, "zeros", requires_grad, lambda s: plugrad.zeros(s, dtype=dtype)
+        size,
+        placements,
+        device_mesh,
+        "zeros",
+        requires_grad,
+        lambda s: plugrad.zeros(s, dtype=dtype),
     )
 
 
@@ -156,7 +160,12 @@ def empty(
 ) -> DTensor:
     """A DTensor whose elements are whatever was in memory."""
     return _made(
-        size, placements, device_mesh, "empty", requires_grad, lambda s: plugrad.empty(s, dtype=dtype)
+        size,
+        placements,
+        device_mesh,
+        "empty",
+        requires_grad,
+        lambda s: plugrad.empty(s, dtype=dtype),
     )
 
 

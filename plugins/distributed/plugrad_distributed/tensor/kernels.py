@@ -23,13 +23,13 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.backend import NAME, as_tensor, mesh_at, write_back
 from plugrad_distributed.tensor.placement import Partial, Placement, Placements, Replicate
 from plugrad_distributed.tensor.plans import Plan, flat, make_plan
 from plugrad_distributed.tensor.redistribution import redistribute_local
+from plugrad_distributed.tensor.rules.pointwise import STRUCTURES, pointwise
 from plugrad_distributed.tensor.spec import DTensorSpec, Rule, specs_in
 
 __all__ = ["Call", "Kernel", "fallback", "implicit_replication", "in_place", "run"]
@@ -42,6 +42,8 @@ _plans: dict[Any, Plan] = {}
 _warned: set[str] = set()
 
 NO_RULE = Rule(lambda *args: ())
+# Of operators that are loaded on demand.
+ELEMENTWISE = Rule(pointwise)
 
 
 @contextlib.contextmanager
@@ -115,7 +117,12 @@ def _mesh_of(args: tuple[Any, ...]) -> DeviceMesh:
 
 
 def _spec(array: ShardedArray) -> DTensorSpec:
-    return DTensorSpec(array.mesh, array.placements, array.shape, array.steps, array.dtype)
+    found: DTensorSpec | None = array.spec
+    if found is None:
+        found = array.spec = DTensorSpec(
+            array.mesh, array.placements, array.shape, array.steps, array.dtype
+        )
+    return found
 
 
 def _swapped(args: Any, replace: Any, kind: type) -> list[Any]:
@@ -184,6 +191,8 @@ def run(op: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
 
 
 def _wrapped(call: Call, out: Any, origin: Any) -> Any:
+    if not call.op.schema.returns:
+        return None
     several = len(call.op.schema.returns) > 1
     results = tuple(out) if several else (out,)
     plan = call.plan
@@ -233,12 +242,18 @@ def fallback(op: Any, keyset: int, *args: Any) -> Any:
 
     Raises:
         TypeError: it is a collective.
+        NotImplementedError: it writes to other arguments than the first one, and not all ranks
+            have the whole of each.
     """
     if op.namespace == "distributed":
         raise TypeError(
             f"{op.qualified_name}: collectives take the tensors of ranks, got a DTensor: call "
             "to_local(), or redistribute() to move it"
         )
+    if op.schema.mutates and not op.schema.is_inplace:
+        _refuse_parts(op, args)
+    if op.structure in STRUCTURES and not op.schema.is_inplace:
+        return run(op, ELEMENTWISE, args)
     if op.qualified_name not in _warned:
         _warned.add(op.qualified_name)
         warnings.warn(
@@ -253,15 +268,28 @@ def fallback(op: Any, keyset: int, *args: Any) -> Any:
     return run(op, NO_RULE, args)
 
 
+def _refuse_parts(op: Any, args: tuple[Any, ...]) -> None:
+    """What an operator writes to copies of whole tensors would be lost."""
+    for tensor in flat(args, Tensor):
+        array = tensor.array
+        if isinstance(array, ShardedArray) and not all(
+            one.is_replicate() for one in array.placements
+        ):
+            raise NotImplementedError(
+                f"{op.qualified_name}: writes to several arguments are possible if each rank has "
+                f"the whole of all tensors, got one with the placements {array.placements}"
+            )
+
+
 def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
     """Do a call that writes to its first argument: on the parts if the others can be brought to
     the target's placements, else the functional operator's result is written."""
     target = args[0]
-    array: ShardedArray = target.array if isinstance(target.array, ShardedArray) else None
-    if array is None:
+    array = target.array
+    if not isinstance(array, ShardedArray):
         raise RuntimeError(
-            f"{op.qualified_name}: a DTensor cannot be written into a plugrad.Tensor; full_tensor() "
-            "gives the whole, to_local() this rank's part"
+            f"{op.qualified_name}: a DTensor cannot be written into a plugrad.Tensor; "
+            "full_tensor() gives the whole, to_local() this rank's part"
         )
     mesh = array.mesh
     arrays = [_array(op, tensor, mesh) for tensor in flat(args, Tensor)]
@@ -331,8 +359,7 @@ def _write_whole(
     mesh = array.mesh
     everywhere = (Replicate(),) * mesh.ndim
     wholes = [
-        redistribute_local(one.local, mesh, one.placements, everywhere, one.shape)
-        for one in arrays
+        redistribute_local(one.local, mesh, one.placements, everywhere, one.shape) for one in arrays
     ]
     if wholes[0] is array.local:
         wholes[0] = array.local.clone()
@@ -340,4 +367,3 @@ def _write_whole(
     op.call(tuple(_swapped(args, lambda tensor: next(given), Tensor)))
     _write(op, array, ShardedArray(wholes[0], mesh, everywhere, array.shape))
     return target
-

@@ -1,4 +1,4 @@
-"""Which placements a call gets: for each dimension of the mesh the rule's choice that costs least."""
+"""Which placements a call gets: for each dimension of the mesh the choice that costs least."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad.plugins import OperatorNotFoundError
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placement, Placements, Replicate, Shard
 from plugrad_distributed.tensor.redistribution import cost_of
@@ -58,9 +57,7 @@ def make_plan(op: Any, rule: Rule, mesh: DeviceMesh, args: Sequence[Any]) -> Pla
     count = len(op.schema.returns)
     choices = [*choices, ([Replicate()] * count, replicated(args))]
     columns = [_cheapest(op, choices, specs, mesh_dim, count) for mesh_dim in range(mesh.ndim)]
-    inputs = tuple(
-        tuple(column[1][number] for column in columns) for number in range(len(specs))
-    )
+    inputs = tuple(tuple(column[1][number] for column in columns) for number in range(len(specs)))
     outputs = tuple(tuple(column[0][number] for column in columns) for number in range(count))
     return Plan(inputs, outputs, shapes, steps)
 
@@ -138,9 +135,7 @@ def results_on_meta(op: Any, args: Sequence[Any]) -> tuple[Any, ...]:
 
     def stand_in(value: Any) -> Any:
         if isinstance(value, DTensorSpec):
-            return plugrad.empty_strided(
-                value.shape, value.steps, dtype=value.dtype, device="meta"
-            )
+            return plugrad.empty_strided(value.shape, value.steps, dtype=value.dtype, device="meta")
         if isinstance(value, (list, tuple)) and flat(value, DTensorSpec):
             items = [stand_in(item) for item in value]
             return tuple(items) if isinstance(value, tuple) else items

@@ -8,7 +8,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import (
     Partial,
@@ -81,6 +80,8 @@ def _change(
     shape: Sequence[int],
 ) -> Tensor:
     """One placement becomes another, along one dimension of the mesh."""
+    if mesh.size(mesh_dim) == 1:
+        return local
     before = now[mesh_dim]
     if isinstance(before, Shard):
         length = _length(shape, mesh, now, mesh_dim, before.dim)
@@ -113,9 +114,7 @@ def _split_up(whole: Tensor, mesh: DeviceMesh, mesh_dim: int, after: Placement) 
 def _own_part(whole: Tensor, mesh: DeviceMesh, mesh_dim: int, dim: int) -> Tensor:
     """A part of what every rank has; in memory of its own, or the whole would stay."""
     size, start = part_of(whole.shape[dim], mesh.size(mesh_dim), mesh.get_local_rank(mesh_dim))
-    found: Tensor = whole.narrow(dim, start, size).clone(
-        memory_format=plugrad.contiguous_format
-    )
+    found: Tensor = whole.narrow(dim, start, size).clone(memory_format=plugrad.contiguous_format)
     return found
 
 
@@ -134,9 +133,7 @@ def _gather(local: Tensor, mesh: DeviceMesh, mesh_dim: int, dim: int, length: in
     ones is at the end."""
     each = part_of(length, mesh.size(mesh_dim), 0)[0]
     group = mesh.get_group(mesh_dim)
-    whole: Tensor = plugrad.ops.distributed.all_gather(
-        _padded(local, dim, each), dim, group.name
-    )
+    whole: Tensor = plugrad.ops.distributed.all_gather(_padded(local, dim, each), dim, group.name)
     return whole.narrow(dim, 0, length).contiguous()
 
 
@@ -162,7 +159,7 @@ def _exchange(
     length: int,
     other: int,
 ) -> Tensor:
-    """Parts along `before` become parts along `after`; each rank sends every other what it needs."""
+    """Parts along `before` become parts along `after`: each rank sends every other its share."""
     group = mesh.get_group(mesh_dim)
     count, here = group.size(), group.rank()
     sent: list[Any] = []

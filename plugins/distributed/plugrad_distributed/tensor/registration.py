@@ -7,22 +7,29 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.tensor.array import ShardedArray
-from plugrad_distributed.tensor.backend import ShardedBackend, write_back
+from plugrad_distributed.tensor.backend import write_back
 from plugrad_distributed.tensor.kernels import Kernel, fallback, in_place
 from plugrad_distributed.tensor.placement import Replicate
 from plugrad_distributed.tensor.redistribution import redistribute_local
-from plugrad_distributed.tensor.rules import layers, pointwise, products, random, reductions, views
+from plugrad_distributed.tensor.rules import (
+    layers,
+    pointwise,
+    products,
+    random,
+    reductions,
+    views,
+    windows,
+)
 from plugrad_distributed.tensor.spec import Rule, aligned
 
-__all__ = ["register_rule", "register_rules"]
+__all__ = ["acceptable", "register_rule", "register_rules"]
 
 KEY = "Sharded"
 
 TABLES: tuple[dict[str, Rule], ...] = (
     *(pointwise.RULES, reductions.RULES, products.RULES, views.RULES, layers.RULES),
-    random.RULES,
+    *(windows.RULES, random.RULES),
 )
 
 
@@ -57,9 +64,7 @@ def _fill(op: Any) -> Callable[..., Any]:
             return target
         model = plugrad.empty(array.shape, dtype=array.dtype, device=array.local.device)
         op.call((model, *values))
-        local = redistribute_local(
-            model, array.mesh, everywhere, array.placements, array.shape
-        )
+        local = redistribute_local(model, array.mesh, everywhere, array.placements, array.shape)
         array.local.copy_(local)
         write_back(array)
         return target
@@ -108,54 +113,38 @@ def _on_host(value: Any) -> Any:
     return found.cpu() if isinstance(found, Tensor) else found
 
 
-def _elementwise() -> dict[str, Rule]:
-    """The rule of each elementwise operator that is in no table."""
-    found: dict[str, Rule] = {}
-    for op in _operators():
-        if op.structure in pointwise.STRUCTURES and not op.schema.is_inplace:
-            found[op.full_name] = Rule(pointwise.pointwise)
-    return found
-
-
-def _operators() -> list[Any]:
-    """The core's operators, but for those that are composed above autograd."""
-    found: list[Any] = []
-    space = plugrad.ops.plugrad
-    for name in dir(space):
-        packet = getattr(space, name)
-        for overload in getattr(packet, "overloads", list)():
-            found.append(getattr(packet, overload).op)
-    return found
-
-
 def register_rules() -> Any:
     """Register all rules; returns the library that owns them."""
     library = plugrad.library.Library("plugrad", "IMPL", KEY)
-    library.fallback(fallback, with_keyset=True)
-    known = _elementwise()
-    for table in TABLES:
-        known.update(table)
-    for name, rule in known.items():
-        library.impl(_named(name), Kernel(_named(name), rule), KEY, with_keyset=True)
-    for op in _operators():
-        if op.schema.is_inplace:
-            kernel = _in_place_kernel(op, known)
-            if kernel is not None:
-                library.impl(op, kernel, KEY, with_keyset=True)
+    try:
+        _fill_library(library)
+    except BaseException:
+        library._destroy()
+        raise
     return library
 
 
-def _in_place_kernel(op: Any, known: dict[str, Rule]) -> Any:
-    if op.name in ("fill_", "zero_"):
-        return _fill(op)
-    if op.full_name in random.DRAWS_IN_PLACE:
-        return _draw(op)
-    if op.structure == "inplace_view" or op.full_name == "copy_":
-        return None  # the core writes these, by the functional operator and the backend's `copy_`
-    suffix = f".{op.overload}" if op.overload else ""
-    functional = f"{op.name[:-1]}{suffix}"
-    rule = known.get(functional)
-    return None if rule is None else InPlaceKernel(op, _named(functional), rule)
+def _fill_library(library: Any) -> None:
+    library.fallback(fallback, with_keyset=True)
+    for name, rule in (pair for table in TABLES for pair in table.items()):
+        op = _named(name)
+        # Before the backend's own, with which the core copies.
+        library.impl(op, Kernel(op, rule), KEY, with_keyset=True, allow_override=True)
+        written = _in_place_of(name)
+        if written is not None and written.structure != "inplace_view":
+            library.impl(written, InPlaceKernel(written, op, rule), KEY, with_keyset=True)
+    for name in ("fill_.Scalar", "fill_.Tensor", "zero_"):
+        library.impl(_named(name), _fill(_named(name)), KEY, with_keyset=True)
+    for name in random.DRAWS_IN_PLACE:
+        library.impl(_named(name), _draw(_named(name)), KEY, with_keyset=True)
+
+
+def _in_place_of(name: str) -> Any:
+    """The operator that writes what another one returns; None if there is none."""
+    plain, _, overload = name.partition(".")
+    packet = getattr(plugrad.ops.plugrad, f"{plain}_", None)
+    found = None if packet is None else getattr(packet, overload or "default", None)
+    return None if found is None or name == "_to_copy" else found.op
 
 
 _of_others: dict[str, Any] = {}
@@ -189,8 +178,3 @@ def acceptable(function: Callable[..., Any]) -> Callable[..., Sequence[Any]]:
         return found
 
     return choices
-
-
-def backends() -> list[Any]:
-    """What the plugin provides for the key."""
-    return [ShardedBackend]

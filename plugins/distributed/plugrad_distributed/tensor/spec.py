@@ -9,7 +9,7 @@ from typing import Any
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placement, Placements, Replicate, part_of
 
-__all__ = ["Choice", "DTensorSpec", "Rule", "aligned", "specs_in"]
+__all__ = ["Choice", "DTensorSpec", "Rule", "aligned", "alike", "replicated", "specs_in"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,11 @@ def aligned(args: Sequence[Any], placement: Callable[[DTensorSpec], Placement]) 
     return found
 
 
+def alike(args: Sequence[Any], placement: Placement) -> list[Any]:
+    """One placement for each tensor among arguments."""
+    return aligned(args, lambda spec: placement)
+
+
 def replicated(args: Sequence[Any]) -> list[Any]:
     """`Replicate` for each tensor among arguments."""
-    return aligned(args, lambda spec: Replicate())
+    return alike(args, Replicate())

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.dtensor import DTensor
 from plugrad_distributed.tensor.placement import Placement

@@ -23,7 +23,8 @@ def loss_parallel() -> Iterator[None]:
     >>> from plugrad.distributed.tensor import Shard, distribute_tensor
     >>> from plugrad.distributed.tensor.parallel import loss_parallel
     >>> def loss():
-    ...     logits = distribute_tensor(plugrad.zeros(2, 4), init_device_mesh("cpu", (2,)), [Shard(1)])
+    ...     mesh = init_device_mesh("cpu", (2,))
+    ...     logits = distribute_tensor(plugrad.zeros(2, 4), mesh, [Shard(1)])
     ...     with loss_parallel():
     ...         return plugrad.nn.functional.cross_entropy(logits, plugrad.tensor([1, 3])).item()
     >>> round(dist.run_ranks(loss, 2)[0], 4)

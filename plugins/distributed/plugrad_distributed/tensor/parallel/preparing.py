@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import plugrad
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.functions import redistributed
 from plugrad_distributed.tensor.parallel.styles import ParallelStyle, as_dtensor

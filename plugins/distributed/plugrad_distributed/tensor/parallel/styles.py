@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import plugrad
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.dtensor import DTensor
 from plugrad_distributed.tensor.functions import (
@@ -46,8 +45,8 @@ class _Partitioned(ParallelStyle):
     """
 
     # By the parameter's name.
-    linear: dict[str, Placement]
-    embedding: dict[str, Placement]
+    linear: ClassVar[dict[str, Placement]]
+    embedding: ClassVar[dict[str, Placement]]
 
     def __init__(
         self, input_layouts: Placement, output_layouts: Placement, use_local_output: bool
@@ -108,8 +107,8 @@ class ColwiseParallel(_Partitioned):
         use_local_output: whether the result is this rank's part, not a DTensor.
     """
 
-    linear = {"weight": Shard(0), "bias": Shard(0)}
-    embedding = {"weight": Shard(1)}
+    linear: ClassVar[dict[str, Placement]] = {"weight": Shard(0), "bias": Shard(0)}
+    embedding: ClassVar[dict[str, Placement]] = {"weight": Shard(1)}
 
     def __init__(
         self,
@@ -133,8 +132,8 @@ class RowwiseParallel(_Partitioned):
         use_local_output: whether the result is this rank's part, not a DTensor.
     """
 
-    linear = {"weight": Shard(1), "bias": Replicate()}
-    embedding = {"weight": Shard(0)}
+    linear: ClassVar[dict[str, Placement]] = {"weight": Shard(1), "bias": Replicate()}
+    embedding: ClassVar[dict[str, Placement]] = {"weight": Shard(0)}
 
     def __init__(
         self,

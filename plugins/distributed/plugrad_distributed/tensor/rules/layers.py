@@ -8,8 +8,8 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.tensor.placement import Partial, Placement, Replicate, Shard, local_part
+from plugrad_distributed.tensor.rules.random import generator_for, part
 from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned
 
 __all__ = ["RULES"]
@@ -30,7 +30,7 @@ def _layer_norm(
 def _layer_norm_backward(
     grad_out: DTensorSpec, input: DTensorSpec, normalized_shape: Sequence[int], *rest: Any
 ) -> list[Choice]:
-    mean, rstd, weight, bias, mask = rest
+    _, _, weight, bias, mask = rest
     return [
         (
             [Shard(dim), P, P],
@@ -57,7 +57,7 @@ def _rms_norm(
 def _rms_norm_backward(
     grad_out: DTensorSpec, input: DTensorSpec, normalized_shape: Sequence[int], *rest: Any
 ) -> list[Choice]:
-    rstd, weight, mask = rest
+    _, weight, mask = rest
     return [
         (
             [Shard(dim), P],
@@ -146,9 +146,7 @@ def _embed(call: Any, args: list[Any]) -> Any:
     return rows * here.unsqueeze(-1)
 
 
-def _embedding_backward(
-    grad_output: DTensorSpec, indices: DTensorSpec, *rest: Any
-) -> list[Choice]:
+def _embedding_backward(grad_output: DTensorSpec, indices: DTensorSpec, *rest: Any) -> list[Choice]:
     none = [None] * len(rest)
     return [
         *(([P], [Shard(dim), Shard(dim), *none]) for dim in range(indices.ndim)),
@@ -207,13 +205,11 @@ def _dropout(input: DTensorSpec, *rest: Any) -> list[Choice]:
 
 def _drop(call: Any, args: list[Any]) -> Any:
     """The mask is drawn for the whole tensor, and cut as the tensor is."""
-    from plugrad_distributed.tensor.rules.random import generator_for, part
-
     local, p, train, generator = args
-    if train is False or p == 0:
+    if train is False:
         return call.op.call(tuple(args))
     spec = call.args[0]
-    model = plugrad.ones(spec.shape, dtype=local.dtype)
+    model = plugrad.empty_strided(spec.shape, spec.steps, dtype=local.dtype).fill_(1)
     kept = call.op.call((model, p, train, generator_for(call.mesh, generator)))[1]
     mask: Tensor = part(call, kept, call.plan.outputs[0]).to(local.device)
     scale = 0.0 if p == 1 else 1.0 / (1.0 - p)

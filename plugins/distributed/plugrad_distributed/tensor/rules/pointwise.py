@@ -6,13 +6,42 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrad_distributed.tensor.placement import Partial, Placement, Replicate, Shard
-from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned, specs_in
+from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned, alike, specs_in
 
 __all__ = ["RULES", "STRUCTURES", "pointwise"]
 
-# The core's word for what an elementwise operator is; those of other operators are listed below.
+# The core's words for elementwise operators, those that it loads on demand too.
 STRUCTURES = ("unary", "binary", "binary_alpha", "elementwise")
 
+# The core's elementwise operators.
+UNARY = (
+    *("neg", "abs", "sign", "sgn", "ceil", "floor", "trunc", "round", "frac", "exp", "exp2"),
+    *("expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos"),
+    *("tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("sigmoid", "erf", "erfc", "conj_physical", "isnan", "isinf", "isfinite", "logical_not"),
+    *("bitwise_not", "sinc", "signbit", "relu", "hardsigmoid", "hardswish"),
+)
+
+BINARY = (
+    *("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "mul.Tensor", "mul.Scalar"),
+    *("div.Tensor", "div.Scalar", "floor_divide", "floor_divide.Scalar"),
+    *("floor_divide.Scalar_Tensor", "remainder.Tensor", "remainder.Scalar"),
+    *("remainder.Scalar_Tensor", "fmod.Tensor", "fmod.Scalar", "pow.Tensor_Scalar"),
+    *("pow.Tensor_Tensor", "pow.Scalar", "atan2", "hypot", "logaddexp", "maximum", "minimum"),
+    *("fmax", "fmin", "logaddexp2", "xlogy.Tensor", "xlogy.Scalar_Other"),
+    *("xlogy.Scalar_Self", "copysign.Tensor", "copysign.Scalar", "eq.Tensor", "eq.Scalar"),
+    *("ne.Tensor", "ne.Scalar", "lt.Tensor", "lt.Scalar", "le.Tensor", "le.Scalar"),
+    *("gt.Tensor", "gt.Scalar", "ge.Tensor", "ge.Scalar", "logical_and", "logical_or"),
+    *("logical_xor", "bitwise_and.Tensor", "bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"),
+    *("bitwise_or.Tensor", "bitwise_or.Scalar", "bitwise_or.Scalar_Tensor"),
+    *("bitwise_xor.Tensor", "bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"),
+    *("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar"),
+    *("bitwise_left_shift.Scalar_Tensor", "bitwise_right_shift.Tensor"),
+    *("bitwise_right_shift.Tensor_Scalar", "bitwise_right_shift.Scalar_Tensor", "heaviside"),
+    *("gcd", "lcm", "nextafter"),
+)
+
+# What broadcasts as they do.
 OTHERS = (
     *("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
     *("masked_fill.Scalar", "masked_fill.Tensor", "addcmul", "addcdiv", "complex"),
@@ -60,7 +89,7 @@ def _flat(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _linear(*args: Any) -> list[Choice]:
-    pending: list[Choice] = [([one], aligned(args, lambda spec, one=one: one)) for one in PENDING]
+    pending: list[Choice] = [([one], alike(args, one)) for one in PENDING]
     return [*pointwise(*args), *pending]
 
 
@@ -94,14 +123,12 @@ def _quotient(*args: Any) -> list[Choice]:
 def _chosen(*args: Any) -> list[Choice]:
     """`where`: summands are chosen among as the sums are."""
     condition, values = args[0], args[1:]
-    pending: list[Choice] = [
-        ([one], [Replicate(), *aligned(values, lambda spec, one=one: one)]) for one in PENDING
-    ]
+    pending: list[Choice] = [([one], [Replicate(), *alike(values, one)]) for one in PENDING]
     return [*pointwise(condition, *values), *pending]
 
 
 RULES: dict[str, Rule] = {
-    **{name: Rule(pointwise) for name in OTHERS},
+    **{name: Rule(pointwise) for name in (*UNARY, *BINARY, *OTHERS)},
     **{name: Rule(_linear) for name in (*LINEAR, *SUMS)},
     "_to_copy": Rule(_cast),
     "mul.Tensor": Rule(_product),

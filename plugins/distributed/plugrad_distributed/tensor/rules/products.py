@@ -71,9 +71,7 @@ def _linear_backward(
     self: DTensorSpec, grad_output: DTensorSpec, weight: DTensorSpec, output_mask: Any
 ) -> list[Choice]:
     last = self.ndim - 1
-    batch = [
-        ([Shard(dim), P, P], [Shard(dim), Shard(dim), R, None]) for dim in range(last)
-    ]
+    batch = [([Shard(dim), P, P], [Shard(dim), Shard(dim), R, None]) for dim in range(last)]
     return [
         *batch,
         ([P, Shard(0), Shard(0)], [R, Shard(last), Shard(0), None]),

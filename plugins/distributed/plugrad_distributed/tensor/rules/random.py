@@ -7,19 +7,28 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
-from plugrad_distributed.tensor.placement import Placements, local_part
-from plugrad_distributed.tensor.spec import DTensorSpec, Rule
+from plugrad_distributed.tensor.placement import Placements, Shard, local_part
+from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule
 
-__all__ = ["DRAWS", "DRAWS_IN_PLACE", "FACTORIES", "RULES", "cut", "generator_for", "laid_out", "part"]
+__all__ = [
+    "DRAWS",
+    "DRAWS_IN_PLACE",
+    "FACTORIES",
+    "LIKE",
+    "RULES",
+    "cut",
+    "generator_for",
+    "laid_out",
+    "part",
+]
 
-# From tensors; from sizes; into a tensor.
+# From tensors; as a tensor is; from sizes; into a tensor.
 DRAWS = (
-    *("bernoulli", "bernoulli.p", "multinomial", "rand_like", "randn_like"),
-    *("randint_like", "randint_like.low_dtype"),
+    *("bernoulli", "bernoulli.p", "multinomial"),
     *("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor"),
 )
+LIKE = ("rand_like", "randn_like", "randint_like", "randint_like.low_dtype")
 FACTORIES = ("rand", "randn", "randint", "randint.low", "randperm", "normal.float_float")
 DRAWS_IN_PLACE = (
     *("uniform_", "normal_", "exponential_", "bernoulli_.float", "bernoulli_.Tensor"),
@@ -74,6 +83,19 @@ def _on_host(call: Any, args: list[Any]) -> Any:
     return call.op.call(tuple(given)).to(call.mesh.device_type)
 
 
+def _alike(*args: Any) -> list[Choice]:
+    """The result lies as its model does."""
+    return [([Shard(dim)], [Shard(dim), *[None] * (len(args) - 1)]) for dim in range(args[0].ndim)]
+
+
+def _draw_alike(call: Any, args: list[Any]) -> Tensor:
+    """Of a model only shape, strides and dtype matter."""
+    spec = call.args[0]
+    model = plugrad.empty_strided(spec.shape, spec.steps, dtype=spec.dtype)
+    return part(call, _on_host(call, [model, *args[1:]]), call.plan.outputs[0])
+
+
 RULES: dict[str, Rule] = {
-    name: Rule(lambda *args: (), _on_host) for name in (*DRAWS, *FACTORIES)
+    **{name: Rule(lambda *args: (), _on_host) for name in (*DRAWS, *FACTORIES)},
+    **{name: Rule(_alike, _draw_alike) for name in LIKE},
 }

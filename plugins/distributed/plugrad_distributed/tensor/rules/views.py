@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import plugrad
-
 from plugrad_distributed.tensor.placement import Partial, Placement, Replicate, Shard, local_part
 from plugrad_distributed.tensor.rules.random import laid_out
-from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned
+from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, alike
 
 __all__ = ["RULES"]
 
@@ -183,7 +182,7 @@ def _joined(tensors: Sequence[DTensorSpec], dim: int = 0) -> list[Choice]:
     if all(spec.ndim == ndim for spec in tensors):
         for one in range(ndim):
             if one != dim % max(ndim, 1):
-                found.append(([Shard(one)], [[Shard(one)] * len(tensors), None]))
+                found += [([Shard(one)], [[Shard(one)] * len(tensors), None])]
     found.extend(([one], [[one] * len(tensors), None]) for one in PENDING)
     return found
 
@@ -243,23 +242,21 @@ def _alike(*args: Any) -> list[Choice]:
 def _make_alike(call: Any, args: list[Any]) -> Any:
     """On the device of the parts."""
     device = args[0].device
-    return call.op.call(
-        tuple(device if isinstance(one, plugrad.device) else one for one in args)
-    )
+    return call.op.call(tuple(device if isinstance(one, plugrad.device) else one for one in args))
 
 
-def _gathered(
-    self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any
-) -> list[Choice]:
+def _gathered(self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any) -> list[Choice]:
     """`gather` along a dimension that every rank has; others are cut if index and tensor agree."""
     none = [None] * len(rest)
     if self.ndim == 0 or index.ndim == 0:
         return []
     dim %= self.ndim
     found: list[Choice] = [([Shard(dim)], [Replicate(), None, Shard(dim), *none])]
-    for one in range(self.ndim):
-        if one != dim and self.shape[one] == index.shape[one]:
-            found.append(([Shard(one)], [Shard(one), None, Shard(one), *none]))
+    found.extend(
+        ([Shard(one)], [Shard(one), None, Shard(one), *none])
+        for one in range(self.ndim)
+        if one != dim and self.shape[one] == index.shape[one]
+    )
     found.append(([Partial()], [Partial(), None, Replicate(), *none]))
     found.append(([Partial()], [Shard(dim), None, Replicate(), *none]))
     return found
@@ -279,9 +276,7 @@ def _gather(call: Any, args: list[Any]) -> Any:
     return call.op.call((self, dim, (index - offsets[dim]) * here, *rest)) * here
 
 
-def _scattered(
-    self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any
-) -> list[Choice]:
+def _scattered(self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any) -> list[Choice]:
     """`scatter` and `scatter_add`: dimensions beside `dim` are cut if all shapes agree."""
     if self.ndim == 0:
         return []
@@ -289,7 +284,7 @@ def _scattered(
     found: list[Choice] = []
     for one in range(self.ndim):
         if one != dim % self.ndim and all(o.shape[one] == self.shape[one] for o in others):
-            cut = aligned((index, *rest), lambda spec, one=one: Shard(one))
+            cut = alike((index, *rest), Shard(one))
             found.append(([Shard(one)], [Shard(one), None, *cut]))
     return found
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 
@@ -52,7 +53,12 @@ def test_a_slice_is_the_line_that_the_rank_is_in() -> None:
         assert hash(mesh["tp"]) == hash(tp)
         return tp.mesh.tolist(), mesh["dp"].mesh.tolist()
 
-    assert _ranks(run, 4) == [([0, 1], [0, 2]), ([0, 1], [1, 3]), ([2, 3], [0, 2]), ([2, 3], [1, 3])]
+    assert _ranks(run, 4) == [
+        ([0, 1], [0, 2]),
+        ([0, 1], [1, 3]),
+        ([2, 3], [0, 2]),
+        ([2, 3], [1, 3]),
+    ]
 
 
 def test_two_of_three_dimensions_make_a_slice_that_can_be_flattened() -> None:

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad.distributed import tensor as dtensor
 from plugrad.distributed.device_mesh import init_device_mesh
 from plugrad.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -178,6 +179,31 @@ def test_a_rule_that_answers_wrongly_is_named(cube: list[int]) -> None:
         register_sharding(plugrad.exp)
 
 
+def test_writes_to_whole_copies_of_parts_are_refused() -> None:
+    library = plugrad.library.Library("third_party_writes", "DEF")
+    library.define("double_both(Tensor(a!) x, Tensor(b!) y) -> ()")
+
+    def kernel(x: Any, y: Any) -> None:
+        x *= 2
+        y *= 2
+
+    library.impl("double_both", kernel, "CPU")
+
+    def run(mesh: Any) -> None:
+        double = plugrad.ops.third_party_writes.double_both
+        whole, part = (distribute_tensor(plugrad.ones(4), mesh, [one]) for one in (R, Shard(0)))
+        other = whole.clone()
+        double(whole, other)
+        assert_close(whole.full_tensor() + other.full_tensor(), plugrad.full((4,), 4.0))
+        with pytest.raises(NotImplementedError, match="writes to several arguments"):
+            double(whole, part)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _line(run)
+    library._destroy()
+
+
 def test_plain_tensors_are_replicated_where_that_is_declared() -> None:
     def run(mesh: Any) -> None:
         x = distribute_tensor(_matrix(), mesh, [Shard(0)])
@@ -192,7 +218,9 @@ def test_local_map_calls_a_function_on_parts() -> None:
     def run(mesh: Any) -> None:
         x = distribute_tensor(_matrix(), mesh, [Shard(0)]).requires_grad_()
 
-        @local_map(out_placements=([P], None), in_placements=([Shard(1)],), redistribute_inputs=True)
+        @local_map(
+            out_placements=([P], None), in_placements=([Shard(1)],), redistribute_inputs=True
+        )
         def total(part: Any) -> Any:
             return part.sum(), part.shape[1]
 

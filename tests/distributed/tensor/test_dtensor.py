@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import plugrad
 import plugrad.distributed as dist
-import pytest
 from plugrad import nn
 from plugrad.distributed.device_mesh import init_device_mesh
 from plugrad.distributed.tensor import (
@@ -60,7 +61,9 @@ def test_every_redistribution_keeps_the_tensor(mesh_shape: tuple[int, ...]) -> N
                 given = _with_partials(x, mesh, source)
                 found = given.redistribute(placements=target)
                 assert found.placements == target
-                assert_close(found.to_local(), wanted, msg=lambda m: f"{source} {target}: {m}")
+                assert_close(
+                    found.to_local(), wanted, msg=lambda m, s=source, t=target: f"{s} {t}: {m}"
+                )
                 assert_close(given.full_tensor(), x)
 
     dist.run_ranks(run, int(plugrad.tensor(mesh_shape).prod()))
@@ -77,7 +80,8 @@ def _with_partials(x: Any, mesh: Any, placements: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("reduce_op", "expected"), [("sum", 3.0), ("avg", 1.5), ("max", 2.0), ("min", 1.0), ("product", 2.0)]
+    ("reduce_op", "expected"),
+    [("sum", 3.0), ("avg", 1.5), ("max", 2.0), ("min", 1.0), ("product", 2.0)],
 )
 def test_partial_is_reduced_by_its_operation(reduce_op: str, expected: float) -> None:
     def run(mesh: Any) -> None:
@@ -112,7 +116,10 @@ def test_a_part_that_comes_back_as_a_tensor_carries_gradients() -> None:
         leaf = distribute_tensor(x, mesh, [Shard(0)]).requires_grad_()
         (leaf.to_local() * (dist.get_rank() + 2)).sum().backward()
         assert leaf.grad.placements == (Shard(0),)
-        assert_close(leaf.grad.full_tensor(), plugrad.tensor([[2.0] * 2] * 2 + [[3.0] * 2] * 2, dtype=x.dtype))
+        assert_close(
+            leaf.grad.full_tensor(),
+            plugrad.tensor([[2.0] * 2] * 2 + [[3.0] * 2] * 2, dtype=x.dtype),
+        )
 
     _line(run)
 
@@ -145,6 +152,22 @@ def test_the_gradient_of_a_summand_is_that_of_the_sum() -> None:
         total = DTensor.from_local(part, mesh, [P])
         (total * total).sum().backward()
         assert_close(part.grad, plugrad.full((2,), 6.0))
+
+    _line(run)
+
+
+def test_a_part_that_is_transposed_makes_a_whole_that_is() -> None:
+    x = _matrix(4, 6)
+
+    def run(mesh: Any) -> None:
+        part = x.chunk(2)[dist.get_rank()].clone().t()
+        whole = DTensor.from_local(part, mesh, [Shard(1)])
+        assert whole.shape == (6, 4)
+        assert whole.stride() == (1, 6)
+        assert_close(whole.full_tensor(), x.t())
+        assert_close(whole.reshape(-1).full_tensor(), x.t().reshape(-1))
+        whole[0] = 9.0
+        assert_close(part[0], plugrad.full((2,), 9.0, dtype=x.dtype))
 
     _line(run)
 
@@ -215,6 +238,17 @@ def test_tensors_made_on_a_dtensor_s_device_are_replicated() -> None:
         assert made.placements == (R,)
         assert_close((x + made).full_tensor(), plugrad.arange(1.0, 5.0))
         assert plugrad.zeros_like(x).placements == (Shard(0),)
+
+    _line(run)
+
+
+def test_copies_lie_as_their_originals_do() -> None:
+    def run(mesh: Any) -> None:
+        x = distribute_tensor(plugrad.ones(4), mesh, [Shard(0)])
+        for copied in (copy.deepcopy(x), copy.deepcopy(nn.Parameter(x)), x.double()):
+            assert copied.placements == (Shard(0),)
+            copied.detach().zero_()
+            assert_close(x.full_tensor(), plugrad.ones(4))
 
     _line(run)
 
@@ -290,7 +324,7 @@ def test_distribute_module_replicates_what_the_partition_leaves() -> None:
 def test_wrong_arguments_are_named() -> None:
     def run(mesh: Any) -> None:
         x = distribute_tensor(plugrad.ones(4, 2), mesh, [Shard(0)])
-        with pytest.raises(ValueError, match="same length as `device_mesh.ndim`"):
+        with pytest.raises(ValueError, match=r"same length as `device_mesh\.ndim`"):
             x.redistribute(placements=[R, R])
         with pytest.raises(IndexError, match=r"Shard\(dim=2\) is out of range"):
             x.redistribute(placements=[Shard(2)])
@@ -298,7 +332,7 @@ def test_wrong_arguments_are_named() -> None:
             x.redistribute(placements=[P])
         with pytest.raises(TypeError, match="placements must be Shard, Replicate or Partial"):
             x.redistribute(placements=["R"])
-        with pytest.raises(RuntimeError, match="only accepts plugrad.Tensor"):
+        with pytest.raises(RuntimeError, match=r"only accepts plugrad\.Tensor"):
             DTensor.from_local(x, mesh, [R])
         with pytest.raises(TypeError, match="from_local or distribute_tensor"):
             DTensor(plugrad.ones(2))
@@ -306,7 +340,7 @@ def test_wrong_arguments_are_named() -> None:
             Partial("median")
         with pytest.raises(RuntimeError, match="must not be Partial"):
             distribute_tensor(plugrad.ones(2), mesh, [P])
-        with pytest.raises(RuntimeError, match="got mixed plugrad.Tensor and DTensor"):
+        with pytest.raises(RuntimeError, match=r"got mixed plugrad\.Tensor and DTensor"):
             x + plugrad.ones(4, 2)
         with pytest.raises(TypeError, match="collectives take the tensors of ranks"):
             dist.functional.all_reduce(x)
