@@ -9,7 +9,7 @@ from typing import Any
 import plugrad.distributed as dist
 from plugrad import Tensor, nn
 from plugrad.distributed.fsdp import fully_shard
-from tests.distributed.training import Make, loss_of, part, values
+from tests.distributed.training import Make, loss_of, numbers, part, values
 
 
 def sharded(model: Any, **options: Any) -> Any:
@@ -70,3 +70,10 @@ def train_alone(
         (loss_of(net(x), y) if loss is None else loss(net, x, y)).backward()
         optimizer.step()
     return optimizer
+
+
+def alone(model: Any, make: Any, **options: Any) -> list[Any]:
+    """Parameters after training on one process."""
+    net = copy.deepcopy(model)
+    train_alone(net, make, **options)
+    return numbers(net.parameters())
