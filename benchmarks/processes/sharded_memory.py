@@ -1,6 +1,6 @@
 """The most memory per rank that training a fully sharded MLP takes, beside that of one process.
 
-`python -m benchmarks.sharded_memory`. The ranks are processes under mpiexec. What counts is what
+`python -m benchmarks.processes.sharded_memory`. The ranks are processes under mpiexec. What counts is what
 Python and NumPy allocate, by tracemalloc, from before the model is made to after the last step.
 """
 
@@ -62,7 +62,7 @@ def child() -> None:
 
 def peak(ranks: int) -> float:
     """The largest peak of all ranks, in megabytes."""
-    code = "from benchmarks.sharded_memory import child; child()"
+    code = "from benchmarks.processes.sharded_memory import child; child()"
     mpiexec = str(Path(sys.executable).with_name("mpiexec"))
     command = [mpiexec, "-n", str(ranks), sys.executable, "-c", code]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -1,0 +1,1 @@
+"""Measurements of several processes, each started by itself: they are no part of `make bench`."""
