@@ -1,4 +1,4 @@
-"""`mpiexec -n 2 python -m benchmarks.processes.collectives [--smoke] [--json PATH]`: sums over processes.
+"""`mpiexec -n 2 python -m benchmarks.processes.collectives [--smoke]`: sums over processes.
 
 `plugrad.distributed.all_reduce` beside mpi4py's `Allreduce` on the same memory, and beside
 PyTorch's gloo. The processes do the same calls in turn, which begin together after a barrier.

@@ -1,7 +1,8 @@
 """The most memory per rank that training a fully sharded MLP takes, beside that of one process.
 
-`python -m benchmarks.processes.sharded_memory`. The ranks are processes under mpiexec. What counts is what
-Python and NumPy allocate, by tracemalloc, from before the model is made to after the last step.
+`python -m benchmarks.processes.sharded_memory`. The ranks are processes under mpiexec. What counts
+is what Python and NumPy allocate, by tracemalloc, from before the model is made to after the last
+step.
 """
 
 from __future__ import annotations
