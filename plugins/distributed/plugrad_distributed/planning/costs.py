@@ -225,13 +225,43 @@ class Costs:
         object.__setattr__(self, "_fitted", fitted)
 
     @classmethod
-    def of(cls, latency: float, bandwidth: float, **others: float) -> Costs:
+    def of(
+        cls,
+        latency: float,
+        bandwidth: float,
+        *,
+        cores: float = math.inf,
+        contention: float = 1.0,
+        copy: float = 0.0,
+        overlap: float = 1.0,
+        about: str = "",
+    ) -> Costs:
         """The same for all collectives: seconds of a message, and bytes per second.
 
         >>> Costs.of(1e-6, 1e9).call("all_reduce", 4, 1e6).seconds
         0.001504
         """
-        return cls({name: Line(latency, 1 / bandwidth) for name in ALGORITHMS}, **others)
+        near = {name: Line(latency, 1 / bandwidth) for name in ALGORITHMS}
+        return cls(near, {}, cores, contention, copy, overlap, {}, about)
+
+    @classmethod
+    def fitted(
+        cls,
+        measured: dict[str, list[Point]],
+        *,
+        cores: int,
+        contention: float,
+        copy: float,
+        overlap: float,
+        about: str = "",
+    ) -> Costs:
+        """With lines that are fitted to measurements on one machine: to groups that have a core
+        for each rank, or to those of two ranks if there is only one core."""
+        near = {
+            name: fit_line(name, [p for p in points if p.ranks <= max(cores, 2)])
+            for name, points in measured.items()
+        }
+        return cls(near, {}, cores, contention, copy, overlap, measured, about)
 
     def with_network(self, latency: float, bandwidth: float) -> Costs:
         """With a network between machines: seconds of a message, bytes per second of a machine."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-
 from plugrad_distributed.distributed.collectives import (
     all_gather_into_tensor,
     all_reduce,
@@ -21,7 +20,7 @@ from plugrad_distributed.distributed.collectives import (
 from plugrad_distributed.distributed.objects import all_gather_object
 from plugrad_distributed.distributed.points import recv, send
 from plugrad_distributed.distributed.starting import get_rank, get_world_size, new_group
-from plugrad_distributed.planning.costs import Costs, Point, fit_line
+from plugrad_distributed.planning.costs import Costs, Point
 
 __all__ = ["measure_collectives"]
 
@@ -45,8 +44,8 @@ def measure_collectives(
         if dist.get_rank() == 0:
             costs.save('costs.json')"
 
-    A round takes as long as its slowest rank; the median of rounds counts. Lines are fitted to
-    groups that have a core for each rank, or, if there is only one core, to all.
+    A round takes as long as its slowest rank; the median of rounds counts.
+    `Costs.fitted` says how lines are fitted to them.
 
     Args:
         sizes: numbers of floats.
@@ -74,14 +73,14 @@ def measure_collectives(
     found: list[Any] = [None] * world
     all_gather_object(found, (measured, contention, _copying(), _overlap(max(sizes))))
     measured, contention, copy, overlap = found[0]
-    near = {
-        name: fit_line(name, [p for p in points if p.ranks <= max(cores, 2)])
-        for name, points in measured.items()
-    }
-    return Costs(
-        near, cores=cores, contention=contention, copy=copy, overlap=overlap, measured=measured,
+    return Costs.fitted(
+        measured,
+        cores=cores,
+        contention=contention,
+        copy=copy,
+        overlap=overlap,
         about=f"measured with {world} processes on {cores} cores",
-    )  # fmt: skip
+    )
 
 
 def _cores() -> int:
@@ -152,7 +151,7 @@ def _median(action: Callable[[], Any], group: Any, rounds: int, seconds: float) 
             break
     times: list[Any] = [None] * group.size()
     all_gather_object(times, own, group=group)
-    return statistics.median(max(each) for each in zip(*times, strict=True))
+    return float(statistics.median(max(each) for each in zip(*times, strict=True)))
 
 
 def _work() -> Callable[[], Tensor]:
@@ -221,7 +220,7 @@ def _overlap(size: int) -> float:
     calls = max(1, round(reduced / _per_call(work, COMPUTED / 4)))
     shared = plugrad.tensor([calls])
     broadcast(shared, src=0)
-    calls = int(shared.item())
+    (calls,) = shared.tolist()
     alone, together = [], []
     for _ in range(3):
         alone.append(spent(computed))

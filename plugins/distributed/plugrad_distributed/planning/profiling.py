@@ -11,7 +11,6 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad.transforms.capture import Graph, Meta, Node, Ref
-
 from plugrad_distributed.planning.profiles import NodeCost, ParameterCost, Phase, Profile
 
 __all__ = ["profile_step"]
