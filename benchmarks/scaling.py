@@ -1,12 +1,12 @@
 """Predicted step times beside measured ones: DistributedDataParallel on 1, 2 and 4 processes.
 
-    python -m benchmarks.scaling [--rounds R] [--json FOLDER] [--smoke]
+    python -m benchmarks.scaling [--seconds S] [--json FOLDER] [--smoke]
 
-Programs are started by mpiexec, a round after the other: one process that measures and profiles
-each model, then 2 and 4 that train it. A program of its own measures what collectives cost.
-The fastest round counts on both sides, as whatever else runs on the machine only adds to it;
-medians are shown, too. Each process computes with one thread. With more processes than cores, each
-computes slower by the ratio of both: that is what the prediction assumes.
+One program of 4 processes takes turns: a few steps of each model on 1 process, on 2, on 4, a profile of
+each model, what collectives cost. Processes that have no turn sleep. The fastest of all turns counts
+on both sides, as whatever else runs on the machine only adds to it; medians are shown, too.
+Each process computes with one thread. With more processes than cores, each computes slower by the
+ratio of both: that is what the prediction assumes.
 
 With --json, profiles, costs and the table are written to a folder, for the pictures of docs/.
 """
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,32 +49,32 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def mlp() -> tuple[nn.Module, Tensor, Tensor]:
-    """784-1024-1024-1024-10, batch 256."""
+    """784-1024-1024-1024-10, batch 128."""
     widths = (784, 1024, 1024, 1024, 10)
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
         layers += [nn.Linear(before, after), nn.ReLU()]
     model = nn.Sequential(*layers[:-1])
-    return model, plugrad.randn(256, 784), plugrad.randint(0, 10, (256,))
+    return model, plugrad.randn(128, 784), plugrad.randint(0, 10, (128,))
 
 
 def cnn() -> tuple[nn.Module, Tensor, Tensor]:
-    """Three convolutions with batch norm on 32 x 32 images, batch 64."""
+    """Three convolutions with batch norm on 32 x 32 images, batch 32."""
     layers: list[nn.Module] = []
     for before, after in ((3, 32), (32, 64), (64, 128)):
         layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
         layers.append(nn.MaxPool2d(2))
     model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128 * 16, 10))
-    return model, plugrad.randn(64, 3, 32, 32), plugrad.randint(0, 10, (64,))
+    return model, plugrad.randn(32, 3, 32, 32), plugrad.randint(0, 10, (32,))
 
 
 class Transformer(nn.Module):
-    """Four blocks of width 256 with 4 heads, and a classifier of the mean."""
+    """Two blocks of width 256 with 4 heads, and a classifier of the mean."""
 
     def __init__(self) -> None:
         super().__init__()
         layer = nn.TransformerEncoderLayer(256, 4, 1024, 0.0, batch_first=True)
-        self.blocks = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+        self.blocks = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.head = nn.Linear(256, 10)
 
     def forward(self, x: Tensor) -> Any:
@@ -81,7 +82,7 @@ class Transformer(nn.Module):
 
 
 def transformer() -> tuple[nn.Module, Tensor, Tensor]:
-    return Transformer(), plugrad.randn(16, 64, 256), plugrad.randint(0, 10, (16,))
+    return Transformer(), plugrad.randn(8, 64, 256), plugrad.randint(0, 10, (8,))
 
 
 MODELS: dict[str, Callable[[], tuple[nn.Module, Tensor, Tensor]]] = {
@@ -106,59 +107,107 @@ def training_step(model: Any, x: Tensor, y: Tensor) -> Callable[[], None]:
 # What the processes do
 
 
-def measure_costs(folder: Path) -> None:
-    costs = measure_collectives(seconds=0.4)
-    if dist.get_rank() == 0:
-        costs.save(folder / "costs.json")
+class Turns:
+    """Turns of the ranks. The first rank has part in all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.number = 0
+
+    def take(self, ranks: int, action: Callable[[], None]) -> None:
+        """Call something on the first ranks, while the others sleep: waiting in MPI would keep
+        cores busy."""
+        over = self.folder / f"turn-{self.number}"
+        self.number += 1
+        if dist.get_rank() < ranks:
+            action()
+        if dist.get_rank() == 0:
+            over.touch()
+        while not over.exists():
+            time.sleep(0.005)
 
 
-def train(folder: Path, steps: int) -> None:
-    """Seconds of the steps of each model; one process alone profiles it, too."""
-    world = dist.get_world_size()
-    found: dict[str, Any] = {}
-    for name, make in MODELS.items():
-        plugrad.manual_seed(0)
-        model, x, y = make()
-        wrapped = nn.parallel.DistributedDataParallel(model)
-        step = training_step(wrapped, x, y)
-        for _ in range(3):
-            step()
-        times: list[float] = []
-        for _ in range(steps):
-            dist.barrier()
+class Contest:
+    """The models on the first 1, 2 and 4 ranks, and what was found so far, on the first rank."""
+
+    def __init__(self, folder: Path) -> None:
+        self.turns = Turns(folder)
+        self.folder = folder
+        self.steps: dict[tuple[str, int], Callable[[], None]] = {}
+        self.groups: dict[int, Any] = {}
+        self.times: dict[tuple[str, int], list[float]] = {}
+        self.profiles: dict[str, Profile] = {}
+        self.costs: Costs | None = None
+        self.contentions: list[float] = []
+        for ranks in PROCESSES:
+            group = self.groups[ranks] = dist.new_group(list(range(ranks)))
+            for name, make in MODELS.items():
+                self.times[name, ranks] = []
+                if dist.get_rank() < ranks:
+                    plugrad.manual_seed(0)
+                    model, x, y = make()
+                    wrapped = nn.parallel.DistributedDataParallel(model, process_group=group)
+                    step = self.steps[name, ranks] = training_step(wrapped, x, y)
+                    for _ in range(3):
+                        step()
+
+    def run_steps(self, name: str, ranks: int, count: int) -> None:
+        """A step takes as long as on its slowest rank."""
+        own: list[float] = []
+        group, step = self.groups[ranks], self.steps[name, ranks]
+        for _ in range(count):
+            dist.barrier(group=group)
             start = time.perf_counter()
             step()
-            times.append(time.perf_counter() - start)
-        every: list[Any] = [None] * world
-        dist.all_gather_object(every, times)
-        found[name] = [max(each) for each in zip(*every, strict=True)]
-        if world == 1:
-            plain = training_step(model, x, y)
-            profile_step(plain, repeats=steps).save(folder / f"{name}.json")
-    if dist.get_rank() == 0:
-        (folder / f"times-{world}.json").write_text(json.dumps(found))
+            own.append(time.perf_counter() - start)
+        every: list[Any] = [None] * ranks
+        dist.all_gather_object(every, own, group=group)
+        self.times[name, ranks] += [max(each) for each in zip(*every, strict=True)]
 
+    def profile(self, name: str) -> None:
+        model, x, y = MODELS[name]()
+        found = profile_step(training_step(model, x, y), repeats=2)
+        best = self.profiles.setdefault(name, found)
+        if found.step_seconds < best.step_seconds:
+            self.profiles[name] = found
 
-def run_worker(arguments: list[str]) -> None:
-    dist.init_process_group()
-    kind, folder, steps = arguments
-    if kind == "costs":
-        measure_costs(Path(folder))
-    else:
-        train(Path(folder), int(steps))
-    dist.destroy_process_group()
+    def measure_costs(self) -> None:
+        costs = measure_collectives(rounds=5, seconds=0.2)
+        # A ratio, of which the least would be a chance.
+        self.contentions.append(costs.contention)
+        found = fastest(self.costs, costs)
+        self.costs = replace(found, contention=statistics.median(self.contentions))
 
+    def round(self, count: int) -> None:
+        for name in MODELS:
+            for ranks in PROCESSES:
+                self.turns.take(ranks, lambda n=name, r=ranks: self.run_steps(n, r, count))
+            self.turns.take(1, lambda n=name: self.profile(n))
+        self.turns.take(max(PROCESSES), self.measure_costs)
 
-# What starts them
+    def rows(self) -> list[dict[str, Any]]:
+        """Those of the table."""
+        assert self.costs is not None
+        found = []
+        for (name, ranks), own in sorted(self.times.items()):
+            predicted = simulate(self.profiles[name], DataParallel(), ranks, self.costs)
+            found.append({
+                "model": name,
+                "processes": ranks,
+                "predicted": predicted.step_time,
+                "fastest": min(own),
+                "median": statistics.median(own),
+                "steps": len(own),
+            })  # fmt: skip
+        return found
 
-
-def launch(processes: int, *arguments: str) -> None:
-    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
-    mpiexec = beside or shutil.which("mpiexec")
-    if mpiexec is None:
-        raise SystemExit("mpiexec is not installed: pip install 'plugrad-distributed[mpi]'")
-    command = [mpiexec, "-n", str(processes), sys.executable, "-m", "benchmarks.scaling"]
-    subprocess.run([*command, "--worker", *arguments], check=True, cwd=ROOT)
+    def write(self, folder: Path) -> None:
+        assert self.costs is not None
+        folder.mkdir(parents=True, exist_ok=True)
+        self.costs.save(folder / "costs.json")
+        for name, profile in self.profiles.items():
+            profile.save(folder / f"{name}.json")
+        (folder / "ddp.json").write_text(json.dumps(self.rows(), indent=1) + "\n")
 
 
 def fastest(one: Costs | None, other: Costs) -> Costs:
@@ -175,54 +224,46 @@ def fastest(one: Costs | None, other: Costs) -> Costs:
     return Costs.fitted(
         measured,
         cores=int(one.cores),
-        contention=min(one.contention, other.contention),
+        contention=other.contention,
         copy=min(one.copy, other.copy),
         overlap=max(one.overlap, other.overlap),
         about=one.about,
     )
 
 
-def measure(folder: Path, rounds: int, steps: int) -> list[dict[str, Any]]:
-    """Rows of the table; profiles and costs are left in the folder."""
-    times: dict[tuple[str, int], list[list[float]]] = {}
-    best: dict[str, Profile] = {}
-    costs: Costs | None = None
-    for _ in range(rounds):
-        launch(max(PROCESSES), "costs", str(folder), "0")
-        costs = fastest(costs, Costs.load(folder / "costs.json"))
-        for processes in PROCESSES:
-            launch(processes, "train", str(folder), str(steps))
-            found = json.loads((folder / f"times-{processes}.json").read_text())
-            for name, own in found.items():
-                times.setdefault((name, processes), []).append(own)
-        for name in MODELS:
-            profile = Profile.load(folder / f"{name}.json")
-            if name not in best or profile.step_seconds < best[name].step_seconds:
-                best[name] = profile
-    assert costs is not None
-    costs.save(folder / "costs.json")
-    rows = []
-    for name, profile in best.items():
-        profile.save(folder / f"{name}.json")
-        for processes in PROCESSES:
-            own = times[name, processes]
-            predicted = simulate(profile, DataParallel(), processes, costs)
-            rows.append({
-                "model": name,
-                "processes": processes,
-                "predicted": predicted.step_time,
-                "fastest": min(statistics.median(each) for each in own),
-                "median": statistics.median([value for each in own for value in each]),
-            })  # fmt: skip
-    return rows
+def run_worker(folder: Path, seconds: float, count: int) -> None:
+    dist.init_process_group()
+    contest = Contest(folder)
+    end = time.monotonic() + seconds
+    goes_on = [True]
+    while goes_on[0]:
+        contest.round(count)
+        if dist.get_rank() == 0:
+            contest.write(folder / "found")
+            print(table(contest.rows()), flush=True)
+        goes_on = [time.monotonic() < end]
+        dist.broadcast_object_list(goes_on, src=0)
+    dist.destroy_process_group()
+
+
+# What starts them
+
+
+def launch(*arguments: str) -> None:
+    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
+    mpiexec = beside or shutil.which("mpiexec")
+    if mpiexec is None:
+        raise SystemExit("mpiexec is not installed: pip install 'plugrad-distributed[mpi]'")
+    command = [mpiexec, "-n", str(max(PROCESSES)), sys.executable, "-m", "benchmarks.scaling"]
+    subprocess.run([*command, "--worker", *arguments], check=True, cwd=ROOT)
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    lines = ["model        processes  predicted  fastest round  median     predicted/fastest"]
+    lines = ["model        processes  predicted     fastest      median  predicted/fastest"]
     lines += [
         f"{row['model']:<12} {row['processes']:>9} {row['predicted'] * 1e3:>7.1f} ms "
-        f"{row['fastest'] * 1e3:>11.1f} ms {row['median'] * 1e3:>7.1f} ms "
-        f"{row['predicted'] / row['fastest']:>14.2f}"
+        f"{row['fastest'] * 1e3:>8.1f} ms {row['median'] * 1e3:>8.1f} ms "
+        f"{row['predicted'] / row['fastest']:>18.2f}"
         for row in rows
     ]
     return "\n".join(lines)
@@ -232,25 +273,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scaling", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--rounds", type=int, default=5, metavar="R", help="default: %(default)s")
-    parser.add_argument("--steps", type=int, default=15, metavar="N", help="default: %(default)s")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, metavar="S",
+        help="turns are taken for so long; the table so far is printed after each round "
+        "(default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="write all figures there")
     parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        run_worker(arguments.worker)
+        folder, seconds, count = arguments.worker
+        run_worker(Path(folder), float(seconds), int(count))
         return
-    rounds, steps = (1, 2) if arguments.smoke else (arguments.rounds, arguments.steps)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        rows = measure(folder, rounds, steps)
-        print(table(rows))
+        seconds, count = (0.0, 1) if arguments.smoke else (arguments.seconds, 4)
+        launch(temporary, str(seconds), str(count))
         if arguments.json:
-            arguments.json.mkdir(parents=True, exist_ok=True)
-            for name in ("costs", *MODELS):
-                shutil.copy(folder / f"{name}.json", arguments.json)
-            (arguments.json / "ddp.json").write_text(json.dumps(rows, indent=1) + "\n")
+            shutil.copytree(Path(temporary) / "found", arguments.json, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""Draws the curves of docs/scaling.md: `python tools/scaling.py` writes docs/pictures/scaling_*.svg
-and prints the page's tables.
+"""Draws the curves of docs/scaling.md and writes its tables: `python tools/scaling.py`.
 
 They are predictions from the profiles and costs that `python -m benchmarks.scaling --json` left in
 a folder of docs/results, and from the networks that are assumed here. The tests compare the files
@@ -8,7 +7,9 @@ with what this module makes of them.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -26,12 +27,13 @@ from plugrad.distributed.simulate import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "scaling.md"
 FOLDER = ROOT / "docs" / "pictures"
 MEASURED = ROOT / "docs" / "results" / "2026-11-27-scaling"
 MODELS = {
-    "mlp": "MLP, 784-1024-1024-1024-10, batch 256 on each data parallel rank",
-    "cnn": "CNN of three convolutions on 32 x 32 images, batch 64 on each data parallel rank",
-    "transformer": "Transformer of four blocks of width 256, 16 x 64 tokens on each rank",
+    "mlp": "MLP, 784-1024-1024-1024-10, batch 128 on each data parallel rank",
+    "cnn": "CNN of three convolutions on 32 x 32 images, batch 32 on each data parallel rank",
+    "transformer": "Transformer of two blocks of width 256, 8 x 64 tokens on each rank",
 }
 RANKS = [2**n for n in range(13)]
 # Machines like the one that was measured, which has two cores.
@@ -156,10 +158,36 @@ def table(model: str) -> str:
     return "\n".join(lines)
 
 
+def measured_table() -> str:
+    """Predicted beside measured steps, as Markdown."""
+    lines = [
+        "| model | processes | predicted | fastest round | median of all | predicted / fastest |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in json.loads((MEASURED / "ddp.json").read_text(encoding="utf-8")):
+        times = [f"{row[key] * 1e3:.1f} ms" for key in ("predicted", "fastest", "median")]
+        ratio = row["predicted"] / row["fastest"]
+        lines.append(f"| {row['model']} | {row['processes']} | {' | '.join(times)} | {ratio:.2f} |")
+    return "\n".join(lines)
+
+
+def filled(page: str) -> str:
+    """The page with the tables of this run between its markers."""
+    tables = {"measured": measured_table(), **{model: table(model) for model in MODELS}}
+    for name, text in tables.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n\n).*?(\n\n<!-- end {name} -->)", re.DOTALL)
+        page, count = pattern.subn(lambda found, text=text: f"{found[1]}{text}{found[2]}", page)
+        if count != 1:
+            raise SystemExit(f"the page needs one pair of markers {name!r}, it has {count}")
+    return page
+
+
 def main() -> None:
     for model in MODELS:
         (FOLDER / f"scaling_{model}.svg").write_text(draw(model), encoding="utf-8")
-        print(f"docs/pictures/scaling_{model}.svg\n\n{table(model)}\n")
+        print(f"docs/pictures/scaling_{model}.svg")
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    print("docs/scaling.md")
 
 
 if __name__ == "__main__":

@@ -115,6 +115,20 @@ def megabytes(size: float) -> str:
     return f"{size / 1e6:.3g}" if size < 1e9 else f"{size / 1e6:.0f}"
 
 
+def _short(strategy: str) -> str:
+    """Several together in fewer letters."""
+    if "+" not in strategy:
+        return strategy
+    for long, short in (
+        ("data parallel", "data"),
+        ("fully sharded", "sharded"),
+        ("pipeline", "pipe"),
+        (" +", ","),
+    ):
+        strategy = strategy.replace(long, short)
+    return strategy
+
+
 def _folded(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         while len(line) > 80:
@@ -126,7 +140,11 @@ def _folded(lines: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Table:
-    """Predictions, one a line when printed, in 80 columns."""
+    """Predictions, one a line when printed, in 80 columns.
+
+    "waits" is the part of a step in which a rank waits for communication, "idle" for the pipeline,
+    "eff." the efficiency.
+    """
 
     rows: tuple[Prediction, ...]
 
@@ -137,10 +155,10 @@ class Table:
         return len(self.rows)
 
     def __str__(self) -> str:
-        head = ("strategy", "ranks", "step", "exposed", "idle", "eff.", "MB", "limited by")
+        head = ("strategy", "ranks", "step", "waits", "idle", "eff.", "MB", "limited by")
         cells = [
             (
-                row.strategy[:22], str(row.ranks), duration(row.step_time),
+                _short(row.strategy), str(row.ranks), duration(row.step_time),
                 f"{row.exposed / row.step_time:.0%}", f"{row.idle / row.step_time:.0%}",
                 f"{row.efficiency:.0%}", megabytes(row.memory.total), row.bottleneck,
             )

@@ -93,6 +93,11 @@ def _trivial() -> float:
 
 def _phases(graph: Graph) -> list[Phase]:
     """Forward, then backward up to the last gradient, then the optimizer."""
+    if any(constant.grad_of for constant in graph.held.values()):
+        raise ValueError(
+            "profile_step(): the step must begin without gradients: call zero_grad() at its "
+            "beginning, with set_to_none=True, which is the default"
+        )
     makers = {name: n for n, node in enumerate(graph.nodes) for name in node.defines()}
     wanted = [name for name in graph.gradients.values() if name in makers]
     if not wanted:
@@ -184,15 +189,23 @@ def _tensor_bytes(tensor: Tensor) -> int:
 def _described(graph: Graph, phases: list[Phase], seconds: list[float]) -> Profile:
     roots: dict[str, str] = {}
     nodes: list[NodeCost] = []
-    for node, phase, spent in zip(graph.nodes, phases, seconds, strict=True):
+    taken = _taken_over(graph)
+    # By node of the graph, the last one of the profile.
+    places: list[int] = []
+    for number, node in enumerate(graph.nodes):
         reads = tuple(dict.fromkeys(roots.get(name, name) for name in node.reads()))
-        nodes.append(
-            NodeCost(
-                str(node.op.op.name), phase, spent, 0.0, reads, tuple(_made(node, roots)),
-                sum(_bytes(meta) for meta in node.metas if meta is not None),
-            )
-        )  # fmt: skip
-    parameters = _parameters(graph, nodes, roots)
+        if number in taken:
+            roots[node.defines()[0]] = reads[0]
+        else:
+            nodes.append(
+                NodeCost(
+                    str(node.op.op.name), phases[number], seconds[number], 0.0, reads,
+                    tuple(_made(node, roots)),
+                    sum(_bytes(meta) for meta in node.metas if meta is not None),
+                )
+            )  # fmt: skip
+        places.append(len(nodes) - 1)
+    parameters = _parameters(graph, nodes, roots, places)
     kept = [output.name for output in graph.outputs if isinstance(output, Ref)]
     kept += [parameter.grad for parameter in parameters]
     own = {parameter.name for parameter in parameters}
@@ -213,6 +226,21 @@ def _described(graph: Graph, phases: list[Phase], seconds: list[float]) -> Profi
     )
 
 
+def _taken_over(graph: Graph) -> set[int]:
+    """The copies of gradients of parameters that a graph makes and a step does not: it takes over
+    a gradient that nobody else needs."""
+    reads = [name for node in graph.nodes for name in node.reads()]
+    made = {name for node in graph.nodes for name in node.defines()}
+    gradients = set(graph.gradients.values())
+    return {
+        number
+        for number, node in enumerate(graph.nodes)
+        if node.op.op.name == "clone"
+        and not gradients.isdisjoint(node.results)
+        and all(name in made and reads.count(name) == 1 for name in node.reads()[:1])
+    }
+
+
 def _beginning_of(graph: Graph) -> dict[str, Any]:
     return {c.name: c.value for c in graph.held.values() if not c.grad_of}
 
@@ -230,9 +258,11 @@ def _made(node: Node, roots: dict[str, str]) -> Iterator[tuple[str, int]]:
             yield name, _bytes(meta)
 
 
-def _parameters(graph: Graph, nodes: list[NodeCost], roots: dict[str, str]) -> list[ParameterCost]:
+def _parameters(
+    graph: Graph, nodes: list[NodeCost], roots: dict[str, str], places: list[int]
+) -> list[ParameterCost]:
     """In the order in which gradients arrive."""
-    makers = {name: n for n, node in enumerate(graph.nodes) for name in node.defines()}
+    makers = {name: places[n] for n, node in enumerate(graph.nodes) for name in node.defines()}
     used: dict[str, int] = {}
     for number, node in enumerate(nodes):
         for name in node.reads:

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.algorithms.join`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.algorithms.join import *

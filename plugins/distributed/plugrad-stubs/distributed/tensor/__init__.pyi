@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.tensor`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.tensor import *
