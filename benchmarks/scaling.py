@@ -2,9 +2,9 @@
 
     python -m benchmarks.scaling [--seconds S] [--json FOLDER] [--smoke]
 
-One program of 4 processes takes turns: a few steps of each model on 1 process, on 2, on 4, a profile of
-each model, what collectives cost. Processes that have no turn sleep. The fastest of all turns counts
-on both sides, as whatever else runs on the machine only adds to it; medians are shown, too.
+Four processes take turns: a few steps of each model on 1 process, on 2, on 4, a profile of
+each model, what collectives cost. Processes that have no turn sleep. The fastest of all turns
+counts on both sides, as whatever else runs on the machine only adds to it; medians are shown, too.
 Each process computes with one thread. With more processes than cores, each computes slower by the
 ratio of both: that is what the prediction assumes.
 

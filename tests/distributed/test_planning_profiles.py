@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,6 +168,23 @@ def test_heads_of_attention_are_split_between_two_sums() -> None:
     assert simulate(found, TensorParallel(), 2, free).communication == pytest.approx(3.0)
 
 
+def test_the_peak_is_what_arrays_take() -> None:
+    layers = [layer for _ in range(4) for layer in (nn.Linear(64, 64), nn.ReLU())]
+    model = nn.Sequential(*layers)
+    step = step_of(model, None)
+    x, y = plugrad.ones(2048, 64), plugrad.zeros(2048, 64)
+    found = profile_step(step, x, y, repeats=1)
+    model.zero_grad()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    step(x, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Whether kernels take memory of their own is not known.
+    assert found.peak_bytes() + found.parameter_bytes == pytest.approx(peak - before, rel=0.3)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -184,6 +202,16 @@ def test_steps_without_a_plain_backward_are_refused(
         make(weight)
 
     with pytest.raises(ValueError, match=message):
+        profile_step(step, repeats=1)
+
+
+def test_gradients_that_are_there_already_are_refused() -> None:
+    weight = plugrad.ones(2, requires_grad=True)
+
+    def step() -> None:
+        (weight * 2).sum().backward()
+
+    with pytest.raises(ValueError, match="must begin without gradients: call zero_grad"):
         profile_step(step, repeats=1)
 
 

@@ -136,6 +136,7 @@ def fit_line(collective: str, points: Sequence[Point]) -> Line:
     Raises:
         ValueError: no such collective, or too few or wrong points.
 
+    >>> from plugrad.distributed.simulate import Point, fit_line
     >>> points = [Point(2, size, 2e-6 + 1e-9 * size) for size in (100, 10_000, 1_000_000)]
     >>> line = fit_line("send", points)
     >>> f"{line.latency:.1e} {line.per_byte:.1e}"
@@ -238,8 +239,10 @@ class Costs:
     ) -> Costs:
         """The same for all collectives: seconds of a message, and bytes per second.
 
-        >>> Costs.of(1e-6, 1e9).call("all_reduce", 4, 1e6).seconds
-        0.001504
+        >>> from plugrad.distributed.simulate import Costs
+        >>> call = Costs.of(1e-6, 1e9).call("all_reduce", 4, 1e6)
+        >>> f"{call.latency:.1e} s and {call.bandwidth:.1e} s"
+        '4.0e-06 s and 1.5e-03 s'
         """
         near = {name: Line(latency, 1 / bandwidth) for name in ALGORITHMS}
         return cls(near, {}, cores, contention, copy, overlap, {}, about)

@@ -155,8 +155,14 @@ def _median(action: Callable[[], Any], group: Any, rounds: int, seconds: float) 
 
 
 def _work() -> Callable[[], Tensor]:
-    x = plugrad.ones(256, 256)
-    return lambda: plugrad.relu(x @ x)
+    """Kernels that compute, and one that reads and writes memory, as steps have both."""
+    x, large = plugrad.ones(256, 256), plugrad.ones(1_000_000)
+
+    def work() -> Tensor:
+        plugrad.mm(x, x)
+        return plugrad.relu(large)
+
+    return work
 
 
 def _per_call(action: Callable[[], Any], seconds: float) -> float:

@@ -47,6 +47,8 @@ def run_orders(
         forward, backward: seconds of one microbatch, by stage.
         transfer: seconds of sending it from a stage to the next one, or back.
 
+    >>> from plugrad_distributed.distributed.pipelining.orders import gpipe
+    >>> from plugrad_distributed.planning.pipeline import run_orders
     >>> run_orders([gpipe(0, 3), gpipe(1, 3)], [1.0, 1.0], [2.0, 2.0], [0.0])
     Schedule(end=12.0, busy=[9.0, 9.0])
     """

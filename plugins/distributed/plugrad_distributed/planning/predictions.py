@@ -102,6 +102,7 @@ class Prediction:
 def duration(seconds: float) -> str:
     """Seconds with three digits and a unit.
 
+    >>> from plugrad_distributed.planning.predictions import duration
     >>> duration(0.01234)
     '12.3 ms'
     """
