@@ -40,6 +40,7 @@ from plugrad.distributed.simulate import (
     Point,
     Profile,
     measure_collectives,
+    measure_contention,
     profile_step,
     simulate,
 )
@@ -138,7 +139,7 @@ class Contest:
         self.times: dict[tuple[str, int], list[float]] = {}
         self.profiles: dict[str, Profile] = {}
         self.costs: Costs | None = None
-        self.contentions: list[float] = []
+        self.contentions: dict[str, list[float]] = {}
         for ranks in PROCESSES:
             group = self.groups[ranks] = dist.new_group(list(range(ranks)))
             for name, make in MODELS.items():
@@ -172,25 +173,32 @@ class Contest:
             self.profiles[name] = found
 
     def measure_costs(self) -> None:
-        costs = measure_collectives(rounds=5, seconds=0.2)
-        # A ratio, of which the least would be a chance.
-        self.contentions.append(costs.contention)
-        found = fastest(self.costs, costs)
-        self.costs = replace(found, contention=statistics.median(self.contentions))
+        self.costs = fastest(self.costs, measure_collectives(rounds=5, seconds=0.2))
+
+    def measure_contention(self, name: str) -> None:
+        """Of a step without communication, on as many ranks as there are cores."""
+        plain = training_step(*MODELS[name]())
+        found = measure_contention(plain, self.groups[2])
+        self.contentions.setdefault(name, []).append(found)
+
+    def costs_of(self, name: str) -> Costs:
+        """A ratio is not the less the better: the median counts."""
+        assert self.costs is not None
+        return replace(self.costs, contention=statistics.median(self.contentions[name]))
 
     def round(self, count: int) -> None:
         for name in MODELS:
             for ranks in PROCESSES:
                 self.turns.take(ranks, lambda n=name, r=ranks: self.run_steps(n, r, count))
             self.turns.take(1, lambda n=name: self.profile(n))
+            self.turns.take(2, lambda n=name: self.measure_contention(n))
         self.turns.take(max(PROCESSES), self.measure_costs)
 
     def rows(self) -> list[dict[str, Any]]:
         """Those of the table."""
-        assert self.costs is not None
         found = []
         for (name, ranks), own in sorted(self.times.items()):
-            predicted = simulate(self.profiles[name], DataParallel(), ranks, self.costs)
+            predicted = simulate(self.profiles[name], DataParallel(), ranks, self.costs_of(name))
             found.append({
                 "model": name,
                 "processes": ranks,
@@ -198,6 +206,7 @@ class Contest:
                 "fastest": min(own),
                 "median": statistics.median(own),
                 "steps": len(own),
+                "contention": self.costs_of(name).contention,
             })  # fmt: skip
         return found
 

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -66,7 +67,10 @@ FONT = "font-family='Helvetica, Arial, sans-serif'"
 def curve(model: str, strategy: str, network: Network) -> list[Prediction]:
     """Predictions for all numbers of ranks that make up the strategy's mesh."""
     profile = Profile.load(MEASURED / f"{model}.json")
-    costs = Costs.load(MEASURED / "costs.json").with_network(network.latency, network.bandwidth)
+    rows = json.loads((MEASURED / "ddp.json").read_text(encoding="utf-8"))
+    contention = next(row["contention"] for row in rows if row["model"] == model)
+    costs = replace(Costs.load(MEASURED / "costs.json"), contention=contention)
+    costs = costs.with_network(network.latency, network.bandwidth)
     parts = STRATEGIES[strategy][0]
     least = {"data + tensor x2": 2, "data + pipeline x4": 4}.get(strategy, 1)
     return [

@@ -110,7 +110,7 @@ def test_ranks_without_a_core_of_their_own_compute_slower() -> None:
     costs = Costs.of(0.0, 1e30, cores=2)
     found = simulate(layered(2), DataParallel(), 8, costs)
     assert found.step_time == pytest.approx(4 * 6.0)
-    assert found.bottleneck == "too few cores"
+    assert found.bottleneck == "shared cores"
     spread = simulate(layered(2), DataParallel(), 8, costs, ranks_per_machine=2)
     assert spread.step_time == pytest.approx(6.0)
 

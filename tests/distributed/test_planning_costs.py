@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 import plugrad.distributed as dist
-from plugrad.distributed.simulate import Costs, Line, Point, fit_line, measure_collectives
+from plugrad.distributed.simulate import (
+    Costs,
+    Line,
+    Point,
+    fit_line,
+    measure_collectives,
+    measure_contention,
+)
 from plugrad_distributed.planning.costs import ALGORITHMS
 from tests.distributed.under_mpi import needs_mpi, run
 
@@ -140,6 +147,13 @@ def test_ranks_agree_on_what_was_measured() -> None:
     assert {p.ranks for p in found[0].measured["send"]} == {2, 3}
     assert all(p.seconds > 0 for points in found[0].measured.values() for p in points)
     assert 0 <= found[0].overlap <= 1 <= found[0].contention
+
+
+def test_ranks_agree_on_how_they_slow_each_other_down() -> None:
+    calls: list[int] = []
+    found = dist.run_ranks(lambda: measure_contention(lambda: calls.append(1)), 2)
+    assert found[0] == found[1] >= 1.0
+    assert calls
 
 
 def test_one_process_has_nothing_to_measure() -> None:

@@ -10,7 +10,7 @@ one and from what communication costs.
 from __future__ import annotations
 
 from plugrad_distributed.planning.costs import Call, Costs, Line, Point, fit_line
-from plugrad_distributed.planning.measuring import measure_collectives
+from plugrad_distributed.planning.measuring import measure_collectives, measure_contention
 from plugrad_distributed.planning.predictions import Memory, Prediction, Table
 from plugrad_distributed.planning.profiles import NodeCost, ParameterCost, Profile
 from plugrad_distributed.planning.profiling import profile_step
@@ -39,6 +39,7 @@ __all__ = [
     "TensorParallel",
     "fit_line",
     "measure_collectives",
+    "measure_contention",
     "profile_step",
     "simulate",
     "sweep",

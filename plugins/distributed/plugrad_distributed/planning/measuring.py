@@ -17,12 +17,12 @@ from plugrad_distributed.distributed.collectives import (
     broadcast,
     reduce_scatter_tensor,
 )
-from plugrad_distributed.distributed.objects import all_gather_object
+from plugrad_distributed.distributed.objects import all_gather_object, broadcast_object_list
 from plugrad_distributed.distributed.points import recv, send
 from plugrad_distributed.distributed.starting import get_rank, get_world_size, new_group
 from plugrad_distributed.planning.costs import Costs, Point
 
-__all__ = ["measure_collectives"]
+__all__ = ["measure_collectives", "measure_contention"]
 
 # Numbers of floats.
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -69,7 +69,11 @@ def measure_collectives(
                     median = _median(action, group, rounds, seconds)
                     measured[name].append(Point(ranks, bytes_, median))
         barrier()
-    contention = _contention(min(world, cores))
+    contention = 1.0
+    busy = new_group(list(range(min(world, cores))))
+    if get_rank() < min(world, cores):
+        contention = measure_contention(group=busy)
+    barrier()
     found: list[Any] = [None] * world
     all_gather_object(found, (measured, contention, _copying(), _overlap(max(sizes))))
     measured, contention, copy, overlap = found[0]
@@ -176,24 +180,29 @@ def _per_call(action: Callable[[], Any], seconds: float) -> float:
     return min(times)
 
 
-def _contention(ranks: int) -> float:
-    """How much slower kernels are on the first rank while others compute, too; at least 1."""
-    rank, work = get_rank(), _work()
+def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -> float:
+    """How much slower a function is while all ranks of a group call it at the same time than on
+    the first rank alone; at least 1. Caches and memory are shared.
+
+    It is what `Costs.contention` holds, of a group that has a core for each rank. Steps differ in
+    it: `dataclasses.replace(costs, contention=measure_contention(step))`.
+
+    Args:
+        fn: a step without communication; some kernels by default. The fastest of its calls counts.
+        group: all ranks by default; each of them calls this.
+    """
+    first, work = get_rank(group) == 0, fn or _work()
     work()
-    barrier()
-    if rank:
-        time.sleep(1.5 * COMPUTED)  # waiting in MPI would keep a core busy
-        alone = 1.0
-    else:
-        alone = _per_call(work, COMPUTED)
-    barrier()
-    if rank < ranks:
-        together = _per_call(work, COMPUTED)
-    else:
-        time.sleep(1.5 * COMPUTED)
-        together = 1.0
-    barrier()
-    return max(1.0, together / alone)
+    barrier(group=group)
+    # Others sleep meanwhile: waiting in MPI would keep a core busy.
+    alone = _per_call(work, COMPUTED) if first else time.sleep(1.5 * COMPUTED)
+    barrier(group=group)
+    together = _per_call(work, 2 * COMPUTED)
+    found: list[Any] = [None]
+    if alone is not None:
+        found = [max(1.0, together / alone)]
+    broadcast_object_list(found, group=group, group_src=0)
+    return float(found[0])
 
 
 def _copying() -> float:

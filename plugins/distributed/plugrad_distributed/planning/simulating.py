@@ -413,7 +413,7 @@ class _Parts:
         found = {
             "compute": useful - fixed,
             "calls of operators": fixed,
-            "too few cores": self.compute - useful,
+            "shared cores": self.compute - useful,
             "copies": self.copied,
             "pipeline bubble": self.idle,
         }
