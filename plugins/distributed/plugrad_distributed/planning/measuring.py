@@ -195,12 +195,14 @@ def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -
     work()
     barrier(group=group)
     # Others sleep meanwhile: waiting in MPI would keep a core busy.
-    alone = _per_call(work, COMPUTED) if first else time.sleep(1.5 * COMPUTED)
+    alone = 0.0
+    if first:
+        alone = _per_call(work, COMPUTED)
+    else:
+        time.sleep(1.5 * COMPUTED)
     barrier(group=group)
     together = _per_call(work, 2 * COMPUTED)
-    found: list[Any] = [None]
-    if alone is not None:
-        found = [max(1.0, together / alone)]
+    found = [max(1.0, together / alone)] if first else [None]
     broadcast_object_list(found, group=group, group_src=0)
     return float(found[0])
 
