@@ -165,7 +165,7 @@ def table(model: str) -> str:
 def measured_table() -> str:
     """Predicted beside measured steps, as Markdown."""
     lines = [
-        "| model | processes | predicted | fastest round | median of all | predicted / fastest |",
+        "| model | processes | predicted | fastest step | median of all | predicted / fastest |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in json.loads((MEASURED / "ddp.json").read_text(encoding="utf-8")):

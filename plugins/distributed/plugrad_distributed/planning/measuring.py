@@ -202,9 +202,9 @@ def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -
         time.sleep(1.5 * COMPUTED)
     barrier(group=group)
     together = _per_call(work, 2 * COMPUTED)
-    found = [max(1.0, together / alone)] if first else [None]
+    found = [max(1.0, together / alone) if first else 1.0]
     broadcast_object_list(found, group=group, group_src=0)
-    return float(found[0])
+    return found[0]
 
 
 def _copying() -> float:
