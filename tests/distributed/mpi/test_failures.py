@@ -52,7 +52,8 @@ def test_others_raise_and_name_the_rank_that_ended(
         assert told in message or "ended with DistBackendError" in message
         assert seconds < 20
     assert any(told in message for _, message, _ in found)
-    assert outcome.code == code
+    # A rank that leaves with a code of its own may be gone before or after the others notice.
+    assert outcome.code in ({code, 4} if how == "end" else {code})
 
 
 @pytest.mark.parametrize(

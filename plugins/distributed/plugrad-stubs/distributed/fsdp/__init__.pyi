@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.fsdp`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.fsdp import *

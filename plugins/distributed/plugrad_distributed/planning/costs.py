@@ -1,0 +1,312 @@
+"""What communication costs: a line for each collective, and the algorithms that scale it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["ALGORITHMS", "Call", "Costs", "Line", "Point", "fit_line"]
+
+
+class Line(NamedTuple):
+    """Seconds of a message of some bytes: `latency + per_byte * bytes`."""
+
+    latency: float
+    per_byte: float
+
+    def seconds(self, size: float) -> float:
+        return self.latency + self.per_byte * size
+
+
+class Point(NamedTuple):
+    """One measurement of a collective."""
+
+    ranks: int
+    size: float
+    seconds: float
+
+
+class Call(NamedTuple):
+    """What one collective costs, in seconds: by latency, and by bandwidth."""
+
+    collective: str
+    latency: float
+    bandwidth: float
+
+    @property
+    def seconds(self) -> float:
+        return self.latency + self.bandwidth
+
+
+class _Algorithm(NamedTuple):
+    """Messages one after the other, and the part of the bytes that goes through each rank."""
+
+    steps: Callable[[int], float]
+    volume: Callable[[int], float]
+
+
+def _log(ranks: int) -> float:
+    return math.ceil(math.log2(ranks))
+
+
+def _others(ranks: int) -> float:
+    return ranks - 1
+
+
+def _share(ranks: int) -> float:
+    return (ranks - 1) / ranks
+
+
+def _one(ranks: int) -> float:
+    return 1.0
+
+
+def _twice(function: Callable[[int], float]) -> Callable[[int], float]:
+    return lambda ranks: 2 * function(ranks)
+
+
+# By collective; the fastest one counts. Bytes are those of the whole tensor: what is reduced or
+# broadcast, what all_gather results in, what reduce_scatter and all_to_all begin with.
+ALGORITHMS: Mapping[str, Sequence[_Algorithm]] = {
+    "all_reduce": (
+        _Algorithm(_twice(_others), _twice(_share)),  # ring
+        _Algorithm(_log, _log),  # recursive doubling
+        _Algorithm(_twice(_log), _twice(_share)),  # recursive halving, then doubling
+    ),
+    "all_gather": (
+        _Algorithm(_others, _share),  # ring
+        _Algorithm(_log, _share),  # recursive doubling
+    ),
+    "reduce_scatter": (
+        _Algorithm(_others, _share),  # ring
+        _Algorithm(_log, _share),  # recursive halving
+    ),
+    "broadcast": (
+        _Algorithm(_log, _log),  # binomial tree
+        _Algorithm(lambda n: _log(n) + n - 1, _twice(_share)),  # scatter, then ring
+    ),
+    "send": (_Algorithm(_one, _one),),
+}
+
+
+def _cost(collective: str, line: Line, ranks: int, size: float) -> Call:
+    """The fastest algorithm for so many ranks and bytes."""
+    calls = [
+        Call(collective, a.steps(ranks) * line.latency, a.volume(ranks) * size * line.per_byte)
+        for a in ALGORITHMS[collective]
+    ]
+    return min(calls, key=lambda call: call.seconds)
+
+
+def _least_squares(rows: Iterable[tuple[float, float, float]]) -> Line:
+    """The line whose relative errors have the least sum of squares, of rows (steps, bytes,
+    seconds). Neither latency nor bandwidth is below zero."""
+    # Divided by the time: steps / t * latency + bytes / t * per_byte = 1.
+    scaled = [(steps / t, size / t) for steps, size, t in rows]
+    aa = sum(a * a for a, _ in scaled)
+    ab = sum(a * b for a, b in scaled)
+    bb = sum(b * b for _, b in scaled)
+    a1, b1 = sum(a for a, _ in scaled), sum(b for _, b in scaled)
+    determinant = aa * bb - ab * ab
+    if determinant > 1e-12 * aa * bb:
+        line = Line((a1 * bb - b1 * ab) / determinant, (b1 * aa - a1 * ab) / determinant)
+        if line.latency >= 0 and line.per_byte >= 0:
+            return line
+        if line.latency < 0:
+            return Line(0.0, b1 / bb)
+    return Line(a1 / aa, 0.0)
+
+
+def fit_line(collective: str, points: Sequence[Point]) -> Line:
+    """Latency and seconds per byte of one message between two ranks, from measured collectives.
+
+    Least squares of the relative errors. Each point is taken for the algorithm that is fastest
+    for it, which is found by turns with the line.
+
+    Sources: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations
+    in MPICH", 2005 (recursive doubling and halving, trees, their costs); Patarasuk and Yuan,
+    "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations", 2009 (the ring). What
+    it takes to add numbers is part of the seconds per byte.
+
+    Raises:
+        ValueError: no such collective, or too few or wrong points.
+
+    >>> from plugrad.distributed.simulate import Point, fit_line
+    >>> points = [Point(2, size, 2e-6 + 1e-9 * size) for size in (100, 10_000, 1_000_000)]
+    >>> line = fit_line("send", points)
+    >>> f"{line.latency:.1e} {line.per_byte:.1e}"
+    '2.0e-06 1.0e-09'
+    """
+    if collective not in ALGORITHMS:
+        raise ValueError(
+            f"fit_line(): collective must be one of {', '.join(ALGORITHMS)}, got {collective!r}"
+        )
+    if len({point.size for point in points}) < 2:
+        raise ValueError(f"fit_line(): points must have two sizes or more, got {list(points)}")
+    if wrong := [p for p in points if p.ranks < 2 or p.size <= 0 or p.seconds <= 0]:
+        raise ValueError(
+            "fit_line(): points must be of 2 ranks or more, with sizes and seconds above 0, got "
+            f"{wrong[0]}"
+        )
+    algorithms = ALGORITHMS[collective]
+    best, least = Line(0.0, 0.0), math.inf
+    # Turns end in a local minimum: begin at each algorithm.
+    for first in algorithms:
+        chosen = [first] * len(points)
+        for _ in range(20):
+            line = _least_squares(
+                (a.steps(p.ranks), a.volume(p.ranks) * p.size, p.seconds)
+                for a, p in zip(chosen, points, strict=True)
+            )
+            before, chosen = chosen, [_fastest(algorithms, line, p) for p in points]
+            if before == chosen:
+                break
+        error = sum(
+            (_cost(collective, line, p.ranks, p.size).seconds / p.seconds - 1) ** 2 for p in points
+        )
+        if error < least:
+            best, least = line, error
+    return best
+
+
+def _fastest(algorithms: Sequence[_Algorithm], line: Line, point: Point) -> _Algorithm:
+    return min(
+        algorithms,
+        key=lambda a: (
+            a.steps(point.ranks) * line.latency + a.volume(point.ranks) * point.size * line.per_byte
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What communication costs, and what one machine has.
+
+    Attributes:
+        near: by collective, the line of one message between two ranks of a machine.
+        far: the same between machines; as `near` where it is missing.
+        cores: of a machine. With more ranks than cores on it, each computes so much slower.
+        contention: how much slower each rank computes when all cores compute, at least 1.
+        copy: seconds per byte that is copied in memory.
+        overlap: which part of a collective runs beside kernels, from 0 to 1. The rest stops them,
+            as the processor itself carries bytes where no device does.
+        measured: by collective, what was measured. Groups of a size that was measured on one
+            machine are taken from these.
+        about: where the figures come from.
+    """
+
+    near: dict[str, Line]
+    far: dict[str, Line] = field(default_factory=dict)
+    cores: float = math.inf
+    contention: float = 1.0
+    copy: float = 0.0
+    overlap: float = 1.0
+    measured: dict[str, list[Point]] = field(default_factory=dict)
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        if missing := [name for name in ALGORITHMS if name not in self.near]:
+            raise ValueError(f"Costs(): near must have a line for each collective, not {missing}")
+        for name in ("cores", "contention"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f"Costs(): {name} must be at least 1, got {getattr(self, name)!r}")
+        if not 0 <= self.overlap <= 1:
+            raise ValueError(f"Costs(): overlap must be from 0 to 1, got {self.overlap!r}")
+        fitted = {}
+        for name, points in self.measured.items():
+            for ranks in {point.ranks for point in points}:
+                own = [point for point in points if point.ranks == ranks]
+                if len({point.size for point in own}) > 1:
+                    fitted[name, ranks] = fit_line(name, own)
+        object.__setattr__(self, "_fitted", fitted)
+
+    @classmethod
+    def of(
+        cls,
+        latency: float,
+        bandwidth: float,
+        *,
+        cores: float = math.inf,
+        contention: float = 1.0,
+        copy: float = 0.0,
+        overlap: float = 1.0,
+        about: str = "",
+    ) -> Costs:
+        """The same for all collectives: seconds of a message, and bytes per second.
+
+        >>> from plugrad.distributed.simulate import Costs
+        >>> call = Costs.of(1e-6, 1e9).call("all_reduce", 4, 1e6)
+        >>> f"{call.latency:.1e} s and {call.bandwidth:.1e} s"
+        '4.0e-06 s and 1.5e-03 s'
+        """
+        near = {name: Line(latency, 1 / bandwidth) for name in ALGORITHMS}
+        return cls(near, {}, cores, contention, copy, overlap, {}, about)
+
+    @classmethod
+    def fitted(
+        cls,
+        measured: dict[str, list[Point]],
+        *,
+        cores: int,
+        contention: float,
+        copy: float,
+        overlap: float,
+        about: str = "",
+    ) -> Costs:
+        """With lines that are fitted to measurements on one machine: to groups that have a core
+        for each rank, or to those of two ranks if there is only one core."""
+        near = {
+            name: fit_line(name, [p for p in points if p.ranks <= max(cores, 2)])
+            for name, points in measured.items()
+        }
+        return cls(near, {}, cores, contention, copy, overlap, measured, about)
+
+    def with_network(self, latency: float, bandwidth: float) -> Costs:
+        """With a network between machines: seconds of a message, bytes per second of a machine."""
+        return replace(self, far={name: Line(latency, 1 / bandwidth) for name in ALGORITHMS})
+
+    def call(
+        self, collective: str, ranks: int, size: float, *, far: bool = False, share: float = 1.0
+    ) -> Call:
+        """What a collective costs.
+
+        Args:
+            size: bytes of the whole tensor.
+            far: whether the ranks are on several machines.
+            share: how many groups use a machine's network at the same time.
+        """
+        if ranks < 2:
+            return Call(collective, 0.0, 0.0)
+        if not far:
+            fitted: dict[tuple[str, int], Line] = self._fitted  # type: ignore[attr-defined]  # made in __post_init__, no field
+            line = fitted.get((collective, ranks), self.near[collective])
+        else:
+            line = self.far.get(collective, self.near[collective])
+            line = Line(line.latency, line.per_byte * share)
+        return _cost(collective, line, ranks, size)
+
+    def slowdown(self, ranks: int) -> float:
+        """How much slower each of some ranks on a machine computes than a rank alone."""
+        busy = min(ranks, self.cores)
+        shared = 0.0 if self.cores <= 1 or math.isinf(self.cores) else (busy - 1) / (self.cores - 1)
+        return max(1.0, ranks / self.cores) * (1 + (self.contention - 1) * shared)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write them as JSON."""
+        Path(path).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Costs:
+        """What `save` wrote."""
+        held = json.loads(Path(path).read_text(encoding="utf-8"))
+        for name in ("near", "far"):
+            held[name] = {key: Line(*line) for key, line in held[name].items()}
+        held["measured"] = {
+            key: [Point(*point) for point in points] for key, points in held["measured"].items()
+        }
+        return cls(**held)

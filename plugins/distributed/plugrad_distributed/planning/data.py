@@ -1,0 +1,181 @@
+"""Data parallel ranks in time: gradients that are reduced while backward runs, parameters that are
+gathered before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from plugrad_distributed.planning.costs import Call
+from plugrad_distributed.planning.profiles import ParameterCost, Profile
+
+__all__ = ["Flow", "flow_of_buckets", "flow_of_units", "in_buckets", "in_units"]
+
+Price = Callable[[float], Call]
+
+
+@dataclass
+class Flow:
+    """Computing, with communication beside it.
+
+    Attributes:
+        end: when both are over.
+        busy: what is computed, without waiting.
+        copied: seconds of copies to and from buckets, which are part of `end` and not of `busy`.
+        overlap: which part of communication runs beside kernels.
+        calls: the collectives.
+    """
+
+    overlap: float
+    end: float = 0.0
+    busy: float = 0.0
+    copied: float = 0.0
+    calls: list[Call] = field(default_factory=list)
+    # When the channel is free: one collective runs at a time.
+    _free: float = 0.0
+
+    def compute(self, seconds: float) -> None:
+        self.busy += seconds
+        self.end += seconds
+
+    def copy(self, seconds: float) -> None:
+        self.copied += seconds
+        self.end += seconds
+
+    def send(self, call: Call, since: float | None = None) -> float:
+        """Start a collective, now or at an earlier time; when it is over."""
+        self.calls.append(call)
+        start = max(self._free, self.end if since is None else since)
+        self._free = start + call.seconds
+        # The part that does not run beside kernels stops them.
+        self.end += (1 - self.overlap) * call.seconds
+        return self._free
+
+    def wait(self, until: float | None = None) -> None:
+        """Go on when a collective is over, or all are."""
+        self.end = max(self.end, self._free if until is None else until)
+
+    @property
+    def exposed(self) -> float:
+        """Waiting for communication."""
+        return max(0.0, self.end - self.busy - self.copied)
+
+
+def in_buckets(
+    parameters: Sequence[ParameterCost], limits: Sequence[float]
+) -> list[list[ParameterCost]]:
+    """Parameters in the order of their gradients, cut where a bucket is full; the last of the
+    limits, in bytes, is for all further buckets."""
+    found: list[list[ParameterCost]] = []
+    size = 0.0
+    full = True
+    for parameter in parameters:
+        if full:
+            found.append([])
+            size = 0.0
+        found[-1].append(parameter)
+        size += parameter.bytes
+        full = size >= limits[min(len(found) - 1, len(limits) - 1)]
+    return found
+
+
+def flow_of_buckets(
+    profile: Profile,
+    seconds: Sequence[float],
+    limits: Sequence[float],
+    reduce: Price,
+    *,
+    overlap: float,
+    copy: float,
+) -> Flow:
+    """The backward pass with its buckets.
+
+    Args:
+        seconds: what each node takes.
+        reduce: what an all_reduce costs, by its bytes.
+        copy: seconds per byte. Gradients are copied to buckets, divided, and copied back.
+    """
+    flow = Flow(overlap)
+    buckets = in_buckets(profile.parameters, limits)
+    sizes = [sum(parameter.bytes for parameter in bucket) for bucket in buckets]
+    ready = [max(parameter.arrival for parameter in bucket) for bucket in buckets]
+    following = 0
+    for number, node in enumerate(profile.nodes):
+        if node.phase == "backward":
+            flow.compute(seconds[number])
+        while following < len(buckets) and ready[following] <= number:
+            flow.copy(2 * copy * sizes[following])
+            flow.send(reduce(sizes[following]))
+            following += 1
+    flow.wait()
+    flow.copy(copy * sum(sizes))
+    return flow
+
+
+def in_units(parameters: Sequence[ParameterCost], least: float) -> list[list[ParameterCost]]:
+    """Parameters in the order of their use; those of one layer are together, and layers until a
+    unit has so many bytes."""
+    found: list[list[ParameterCost]] = []
+    for parameter in sorted(parameters, key=lambda each: each.used):
+        together = found and (
+            found[-1][-1].used == parameter.used or sum(p.bytes for p in found[-1]) < least
+        )
+        if together:
+            found[-1].append(parameter)
+        else:
+            found.append([parameter])
+    return found
+
+
+def flow_of_units(
+    profile: Profile,
+    seconds: Sequence[float],
+    units: Sequence[Sequence[ParameterCost]],
+    gather: Price,
+    scatter: Price,
+    *,
+    overlap: float,
+) -> Flow:
+    """Forward and backward with parameters that are gathered before each, one unit ahead, and
+    gradients that are reduced and scattered after."""
+    flow = Flow(overlap)
+    sizes = [sum(parameter.bytes for parameter in unit) for unit in units]
+    # Forward: a unit's nodes are those up to the first use of the next one.
+    first = [0, *(min(p.used for p in unit) for unit in units[1:])]
+    ends = [*first[1:], _end(profile, "forward")]
+    pieces = [sum(seconds[a:b]) for a, b in zip(first, ends, strict=True)]
+    _gathered(flow, sizes, pieces, gather, None)
+    # Backward: up to the last gradient of the unit.
+    arrivals = sorted(
+        (max(p.arrival for p in unit) + 1, size) for unit, size in zip(units, sizes, strict=True)
+    )
+    start = _end(profile, "forward")
+    pieces = []
+    for arrival, _ in arrivals:
+        pieces.append(sum(seconds[start:arrival]))
+        start = max(start, arrival)
+    pieces[-1] += sum(seconds[start : _end(profile, "backward")])
+    _gathered(flow, [size for _, size in arrivals], pieces, gather, scatter)
+    flow.wait()
+    return flow
+
+
+def _end(profile: Profile, phase: str) -> int:
+    return max([-1, *(n for n, node in enumerate(profile.nodes) if node.phase == phase)]) + 1
+
+
+def _gathered(
+    flow: Flow,
+    sizes: Sequence[float],
+    pieces: Sequence[float],
+    gather: Price,
+    scatter: Price | None,
+) -> None:
+    there = flow.send(gather(sizes[0]))
+    for number, piece in enumerate(pieces):
+        flow.wait(there)
+        if number + 1 < len(pieces):
+            there = flow.send(gather(sizes[number + 1]))
+        flow.compute(piece)
+        if scatter is not None:
+            flow.send(scatter(sizes[number]))

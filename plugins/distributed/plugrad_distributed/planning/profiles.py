@@ -1,0 +1,148 @@
+"""Profile: what a training step is made of, as far as planning needs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+__all__ = ["NodeCost", "ParameterCost", "Phase", "Profile"]
+
+Phase = Literal["forward", "backward", "optimizer"]
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """One call of an operator.
+
+    Attributes:
+        seconds: what it takes, overhead and all.
+        fixed: the part that does not depend on sizes: what calling an operator takes.
+        reads: the memory that it reads, by the names of the values that were made with it; views
+            count as what they are views of.
+        makes: memory that is new, by name, with its bytes.
+        size: bytes of its results.
+    """
+
+    op: str
+    phase: Phase
+    seconds: float
+    fixed: float = 0.0
+    reads: tuple[str, ...] = ()
+    makes: tuple[tuple[str, int], ...] = ()
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class ParameterCost:
+    """A parameter.
+
+    Attributes:
+        name: in the profile.
+        used: the node that reads it first.
+        arrival: the node that makes its gradient, which has the name `grad`.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    bytes: int
+    used: int
+    arrival: int
+    grad: str = ""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A training step on one rank: its operators in their order, its parameters, its memory.
+
+    Attributes:
+        parameters: in the order in which their gradients arrive.
+        optimizer_bytes: what the optimizer keeps.
+        buffer_bytes: other tensors that the step uses, inputs among them.
+        step_seconds: what the step took as a whole; the nodes' seconds come to that.
+        kept: memory that lives on after the step.
+    """
+
+    nodes: tuple[NodeCost, ...]
+    parameters: tuple[ParameterCost, ...]
+    optimizer_bytes: int = 0
+    buffer_bytes: int = 0
+    step_seconds: float = 0.0
+    kept: tuple[str, ...] = ()
+
+    def seconds(self, phase: Phase) -> float:
+        """What the nodes of a phase take."""
+        return sum(node.seconds for node in self.nodes if node.phase == phase)
+
+    @property
+    def total_seconds(self) -> float:
+        return sum(node.seconds for node in self.nodes)
+
+    @property
+    def parameter_bytes(self) -> int:
+        return sum(parameter.bytes for parameter in self.parameters)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of all memory that nodes make, gradients of parameters apart."""
+        gradients = {parameter.grad for parameter in self.parameters}
+        return {
+            name: size for node in self.nodes for name, size in node.makes if name not in gradients
+        }
+
+    def peak_bytes(self, sizes: Mapping[str, float] | None = None) -> float:
+        """The most that lives at a time of what nodes make: activations, and gradients of these.
+
+        Args:
+            sizes: other sizes of this memory.
+        """
+        return max([0.0, *self.live_bytes(sizes)])
+
+    def live_bytes(self, sizes: Mapping[str, float] | None = None) -> list[float]:
+        """What lives while each node runs."""
+        sizes = self.sizes if sizes is None else sizes
+        changes = [0.0] * (len(self.nodes) + 1)
+        last = {name: index for index, node in enumerate(self.nodes) for name in node.reads}
+        for index, node in enumerate(self.nodes):
+            for name, _ in node.makes:
+                end = len(self.nodes) - 1 if name in self.kept else max(last.get(name, 0), index)
+                changes[index] += sizes.get(name, 0)
+                changes[end + 1] -= sizes.get(name, 0)
+        found, live = [], 0.0
+        for change in changes[:-1]:
+            live += change
+            found.append(live)
+        return found
+
+    def saved_bytes(self, sizes: Mapping[str, float] | None = None) -> float:
+        """What lives when the forward pass is over: what backward needs."""
+        ends = [index for index, node in enumerate(self.nodes) if node.phase == "forward"]
+        return self.live_bytes(sizes)[ends[-1]] if ends else 0.0
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it as JSON."""
+        Path(path).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Profile:
+        """What `save` wrote."""
+        held = json.loads(Path(path).read_text(encoding="utf-8"))
+        nodes = [
+            NodeCost(
+                **{
+                    **node,
+                    "reads": tuple(node["reads"]),
+                    "makes": tuple((name, size) for name, size in node["makes"]),
+                }
+            )
+            for node in held.pop("nodes")
+        ]
+        parameters = [
+            ParameterCost(**{**each, "shape": tuple(each["shape"])})
+            for each in held.pop("parameters")
+        ]
+        held["kept"] = tuple(held["kept"])
+        return cls(tuple(nodes), tuple(parameters), **held)

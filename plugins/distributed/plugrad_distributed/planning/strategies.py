@@ -1,0 +1,99 @@
+"""How a step is spread over ranks: classes to be given to `simulate`, alone or several together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["DataParallel", "FullySharded", "Pipeline", "Strategy", "TensorParallel"]
+
+SCHEDULES = ("gpipe", "1f1b", "looped_bfs", "interleaved_1f1b")
+
+
+@dataclass(frozen=True)
+class DataParallel:
+    """DistributedDataParallel: each rank has the model and a batch of the profiled size. Buckets
+    of gradients are reduced while backward runs; the first one has 1 MiB."""
+
+    bucket_cap_mb: float = 25.0
+
+    def __post_init__(self) -> None:
+        if not self.bucket_cap_mb > 0:
+            raise ValueError(
+                f"DataParallel(): bucket_cap_mb must be above 0, got {self.bucket_cap_mb!r}"
+            )
+
+    def __str__(self) -> str:
+        return "data parallel"
+
+
+@dataclass(frozen=True)
+class FullySharded:
+    """As data parallel, with parameters, gradients and the optimizer's state split over the ranks.
+    Layers are gathered in units of so many MiB or more, one unit ahead."""
+
+    unit_mb: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.unit_mb >= 0:
+            raise ValueError(f"FullySharded(): unit_mb must not be below 0, got {self.unit_mb!r}")
+
+    def __str__(self) -> str:
+        return "fully sharded"
+
+
+@dataclass(frozen=True)
+class TensorParallel:
+    """Layers split over ranks that have the same batch: by columns and by rows in turns.
+
+    Args:
+        ranks: how many; None for all that are left.
+    """
+
+    ranks: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.ranks is not None and self.ranks < 1:
+            raise ValueError(f"TensorParallel(): ranks must be positive, got {self.ranks!r}")
+
+    def __str__(self) -> str:
+        return "tensor" if self.ranks is None else f"tensor x{self.ranks}"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The model in stages, the profiled batch in microbatches that follow one another.
+
+    Args:
+        stages: ranks one behind the other; None for all that are left.
+        stages_per_rank: above 1 for "looped_bfs" and "interleaved_1f1b" only.
+    """
+
+    stages: int | None = None
+    microbatches: int = 8
+    schedule: Literal["gpipe", "1f1b", "looped_bfs", "interleaved_1f1b"] = "1f1b"
+    stages_per_rank: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("microbatches", "stages_per_rank"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"Pipeline(): {name} must be positive, got {getattr(self, name)!r}"
+                )
+        if self.stages is not None and self.stages < 1:
+            raise ValueError(f"Pipeline(): stages must be positive, got {self.stages!r}")
+        if self.schedule not in SCHEDULES:
+            raise ValueError(
+                f"Pipeline(): schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}"
+            )
+        if self.stages_per_rank > 1 and self.schedule in ("gpipe", "1f1b"):
+            raise ValueError(
+                f"Pipeline(): {self.schedule!r} has one stage on each rank, got "
+                f"stages_per_rank={self.stages_per_rank}"
+            )
+
+    def __str__(self) -> str:
+        return "pipeline" if self.stages is None else f"pipeline x{self.stages}"
+
+
+Strategy = DataParallel | FullySharded | TensorParallel | Pipeline

@@ -1,0 +1,342 @@
+"""Predictions for many ranks, against closed forms on profiles made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plugrad.distributed.simulate import (
+    Costs,
+    DataParallel,
+    FullySharded,
+    NodeCost,
+    ParameterCost,
+    Pipeline,
+    Prediction,
+    Profile,
+    TensorParallel,
+    simulate,
+    sweep,
+)
+from plugrad_distributed.distributed.pipelining.orders import gpipe, one_f_one_b
+from plugrad_distributed.planning.data import in_buckets, in_units
+from plugrad_distributed.planning.pipeline import run_orders
+from plugrad_distributed.planning.tensor import split_tensors
+
+MIB = 1 << 20
+ACTIVATION = 1000
+
+
+def layered(
+    layers: int, side: int = 512, *, forward: float = 1.0, backward: float = 2.0
+) -> Profile:
+    """Layers of one square weight, each as long as the others; `side * side * 4` bytes."""
+    nodes: list[NodeCost] = []
+    for n in range(layers):
+        before = f"h{n - 1}" if n else "x"
+        makes = ((f"h{n}", ACTIVATION),)
+        nodes.append(NodeCost("linear", "forward", forward, 0.0, (before, f"w{n}"), makes, 0))
+    parameters = []
+    size = side * side * 4
+    for n in reversed(range(layers)):
+        before = f"h{n - 1}" if n else "x"
+        after = f"g{n + 1}" if n < layers - 1 else f"h{n}"
+        makes = ((f"g{n}", ACTIVATION), (f"d{n}", size)) if n else ((f"d{n}", size),)
+        parameters.append(ParameterCost(f"w{n}", (side, side), size, n, len(nodes), f"d{n}"))
+        nodes.append(
+            NodeCost("linear_backward", "backward", backward, 0.0, (before, after, f"w{n}"), makes)
+        )
+    total = layers * (forward + backward)
+    kept = tuple(f"d{n}" for n in range(layers))
+    return Profile(tuple(nodes), tuple(parameters), 2 * layers * size, 0, total, kept)
+
+
+def ring(ranks: int, size: float, latency: float, per_byte: float) -> float:
+    return 2 * (ranks - 1) * latency + 2 * (ranks - 1) / ranks * size * per_byte
+
+
+# Data parallel
+
+
+def test_one_rank_takes_what_was_profiled() -> None:
+    profile = layered(3)
+    found = simulate(profile, DataParallel(), 1, Costs.of(1.0, 1.0))
+    assert found.step_time == pytest.approx(9.0)
+    assert (found.communication, found.exposed, found.efficiency) == (0.0, 0.0, 1.0)
+
+
+def test_the_last_bucket_is_exposed_and_others_are_hidden() -> None:
+    # Each weight fills a bucket: it is reduced while the next layer, 2 s long, runs backward.
+    profile = layered(3)
+    per_byte = 1.5 / (2 * 3 / 4 * MIB)
+    found = simulate(profile, DataParallel(0.5), 4, Costs.of(0.0, 1 / per_byte))
+    assert found.communication == pytest.approx(4.5)
+    assert found.exposed == pytest.approx(1.5)
+    assert found.step_time == pytest.approx(9.0 + 1.5)
+
+
+def test_reductions_queue_up_when_they_take_longer_than_layers() -> None:
+    profile = layered(3)
+    per_byte = 5.0 / (2 * 3 / 4 * MIB)
+    found = simulate(profile, DataParallel(0.5), 4, Costs.of(0.0, 1 / per_byte))
+    # The first one starts 2 s into the backward pass, and three follow one another.
+    assert found.step_time == pytest.approx(3.0 + 2.0 + 15.0)
+    assert found.bottleneck == "all_reduce bandwidth"
+
+
+def test_without_overlap_communication_is_added() -> None:
+    profile = layered(3)
+    per_byte = 1.5 / (2 * 3 / 4 * MIB)
+    found = simulate(profile, DataParallel(0.5), 4, Costs.of(0.0, 1 / per_byte, overlap=0.0))
+    assert found.step_time == pytest.approx(9.0 + 4.5)
+
+
+def test_buckets_are_cut_in_the_order_of_arrival() -> None:
+    parameters = [ParameterCost(f"w{n}", (1,), size, 0, n) for n, size in enumerate((6, 6, 5, 20))]
+    names = [[p.name for p in bucket] for bucket in in_buckets(parameters, [10, 20])]
+    assert names == [["w0", "w1"], ["w2", "w3"]]
+
+
+def test_copies_to_buckets_are_paid_by_bytes() -> None:
+    profile = layered(2)
+    found = simulate(profile, DataParallel(), 2, Costs.of(0.0, 1e30, copy=1e-7))
+    assert found.step_time == pytest.approx(6.0 + 3 * 2 * MIB * 1e-7)
+    assert dict(found.shares)["copies"] == pytest.approx(3 * 2 * MIB * 1e-7)
+
+
+def test_ranks_without_a_core_of_their_own_compute_slower() -> None:
+    costs = Costs.of(0.0, 1e30, cores=2)
+    found = simulate(layered(2), DataParallel(), 8, costs)
+    assert found.step_time == pytest.approx(4 * 6.0)
+    assert found.bottleneck == "shared cores"
+    spread = simulate(layered(2), DataParallel(), 8, costs, ranks_per_machine=2)
+    assert spread.step_time == pytest.approx(6.0)
+
+
+def test_data_parallel_holds_the_model_and_its_buckets() -> None:
+    profile = layered(4)
+    memory = simulate(profile, DataParallel(), 8, Costs.of(1e-6, 1e9)).memory
+    assert (memory.parameters, memory.gradients, memory.optimizer) == (4 * MIB, 4 * MIB, 8 * MIB)
+    assert memory.buffers == 4 * MIB
+    assert memory.activations == profile.peak_bytes() == 5 * ACTIVATION
+
+
+# Fully sharded
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 4096])
+def test_fully_sharded_holds_one_part_of_all_ranks(ranks: int) -> None:
+    memory = simulate(layered(4), FullySharded(), ranks, Costs.of(1e-6, 1e9)).memory
+    assert memory.parameters == pytest.approx(4 * MIB / ranks)
+    assert memory.gradients == pytest.approx(4 * MIB / ranks)
+    assert memory.optimizer == pytest.approx(8 * MIB / ranks)
+    # Two layers that are gathered, and the gradient of one.
+    assert memory.buffers == 3 * MIB
+
+
+def test_units_are_layers_until_they_are_large_enough() -> None:
+    units = in_units(layered(4).parameters, 1.5 * MIB)
+    assert [[p.name for p in unit] for unit in units] == [["w0", "w1"], ["w2", "w3"]]
+
+
+def test_the_first_gather_and_the_last_scatter_are_exposed() -> None:
+    # A message takes 0.5 s, less than a layer: what runs one unit ahead is hidden.
+    per_byte = 0.5 / (MIB * 3 / 4)
+    found = simulate(layered(4), FullySharded(), 4, Costs.of(0.0, 1 / per_byte))
+    assert found.communication == pytest.approx(3 * 4 * 0.5)
+    # Before forward, before backward, after backward.
+    assert found.exposed == pytest.approx(1.5)
+
+
+def test_the_optimizer_of_sharded_parameters_has_less_to_do() -> None:
+    profile = layered(2)
+    update = NodeCost("update", "optimizer", 1.0, 0.2, ("w0", "w1"))
+    profile = replace(profile, nodes=(*profile.nodes, update), step_seconds=7.0)
+    free = Costs.of(0.0, 1e30)
+    assert simulate(profile, DataParallel(), 4, free).step_time == pytest.approx(7.0)
+    assert simulate(profile, FullySharded(), 4, free).step_time == pytest.approx(6.0 + 0.2 + 0.2)
+
+
+# Tensor parallel
+
+
+def test_pairs_of_layers_are_split_by_columns_and_by_rows() -> None:
+    split = split_tensors(layered(4), 2)
+    # After the second and fourth layer forward; before the third one backward. The gradient of the
+    # first one's input is not asked for.
+    assert split.calls == {
+        1: [("all_reduce", ACTIVATION)],
+        3: [("all_reduce", ACTIVATION)],
+        5: [("all_reduce", ACTIVATION)],
+    }
+    assert split.profile.parameter_bytes == 2 * MIB
+    sizes = split.profile.sizes
+    assert [sizes[f"h{n}"] for n in range(4)] == [500, 1000, 500, 1000]
+
+
+def test_tensor_parallel_divides_work_and_waits_for_sums() -> None:
+    found = simulate(layered(4), TensorParallel(), 4, Costs.of(0.125, 1e30))
+    # Recursive doubling: two messages each.
+    assert found.step_time == pytest.approx(12.0 / 4 + 3 * 2 * 0.125)
+    assert found.mesh == (1, 4, 1)
+    assert found.bottleneck == "all_reduce latency"
+
+
+def test_what_calling_operators_takes_does_not_shrink() -> None:
+    profile = layered(2)
+    profile = replace(profile, nodes=tuple(replace(n, fixed=0.5) for n in profile.nodes))
+    found = simulate(profile, TensorParallel(), 2, Costs.of(0.0, 1e30))
+    assert found.step_time == pytest.approx(4 * 0.5 + (6.0 - 2.0) / 2)
+
+
+def test_a_norm_gathers_what_is_split() -> None:
+    nodes = (
+        NodeCost("linear", "forward", 1.0, 0.0, ("x", "w"), (("h", 800),)),
+        NodeCost("native_layer_norm", "forward", 1.0, 0.0, ("h", "v"), (("n", 800),)),
+    )
+    parameters = (ParameterCost("w", (8, 8), 256, 0, 1),)
+    split = split_tensors(Profile(nodes, parameters), 2)
+    assert split.calls == {1: [("all_gather", 800)]}
+    assert [node.seconds for node in split.profile.nodes] == [0.5, 1.0]
+
+
+# Pipelines
+
+
+@pytest.mark.parametrize(("stages", "count"), [(2, 2), (4, 4), (4, 16), (8, 3)])
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_the_bubble_of_equal_stages(stages: int, count: int, schedule: Any) -> None:
+    strategy = Pipeline(stages, count, schedule)
+    found = simulate(layered(stages), strategy, stages, Costs.of(0.0, 1e30))
+    assert found.idle / found.step_time == pytest.approx((stages - 1) / (count + stages - 1))
+    assert found.compute == pytest.approx(3.0)
+
+
+def test_interleaved_stages_idle_less() -> None:
+    # Source of the form: Narayanan et al., 2021, section 2.2.
+    strategy = Pipeline(4, 8, "interleaved_1f1b", stages_per_rank=2)
+    found = simulate(layered(8), strategy, 4, Costs.of(0.0, 1e30))
+    assert found.idle / found.compute == pytest.approx(3 / (2 * 8))
+
+
+def test_transfers_delay_a_pipeline() -> None:
+    orders = [gpipe(0, 1), gpipe(1, 1)]
+    assert run_orders(orders, [1.0, 1.0], [2.0, 2.0], [0.25]).end == 1 + 0.25 + 1 + 2 + 0.25 + 2
+
+
+def test_stages_keep_as_many_microbatches_as_their_schedule() -> None:
+    free = Costs.of(0.0, 1e30)
+    all_kept = simulate(layered(4), Pipeline(4, 16, "gpipe"), 4, free).memory
+    few_kept = simulate(layered(4), Pipeline(4, 16, "1f1b"), 4, free).memory
+    assert all_kept.activations > 3 * few_kept.activations
+    assert few_kept.parameters == MIB
+
+
+def test_orders_that_wait_for_each_other_are_refused() -> None:
+    orders = [one_f_one_b(0, 2, 2), gpipe(1, 1)]
+    with pytest.raises(RuntimeError, match="waits for itself"):
+        run_orders(orders, [1.0, 1.0], [1.0, 1.0], [0.0])
+
+
+# Together
+
+
+def test_a_mesh_of_all_three() -> None:
+    strategy = [DataParallel(), TensorParallel(2), Pipeline(2, 4)]
+    found = simulate(layered(4), strategy, 32, Costs.of(0.0, 1e30))
+    assert found.mesh == (8, 2, 2)
+    assert found.batches == 8
+    assert found.memory.parameters == MIB
+    assert found.step_time == pytest.approx(12.0 / 4 * (4 + 1) / 4)
+    assert found.strategy == "data parallel + tensor x2 + pipeline x2"
+
+
+def test_groups_of_several_machines_pay_the_network_and_share_it() -> None:
+    costs = Costs.of(0.0, 1e30).with_network(0.0, 1e6)
+    ranks = {"ranks": 8, "costs": costs, "ranks_per_machine": 4}
+    alone = simulate(layered(2), DataParallel(), **ranks)
+    assert alone.communication == pytest.approx(ring(8, 2 * MIB, 0.0, 1e-6))
+    # Groups of two ranks, one on each machine: four of them at a time.
+    shared = simulate(layered(2), [DataParallel(), TensorParallel(4)], **ranks)
+    assert shared.communication == pytest.approx(4 * ring(2, 2 * MIB / 4, 0.0, 1e-6))
+
+
+def test_fully_sharded_stages_gather_once_in_a_step() -> None:
+    strategy = [FullySharded(), Pipeline(2, 4)]
+    per_byte = 1e-7
+    found = simulate(layered(2), strategy, 4, Costs.of(0.0, 1 / per_byte))
+    assert found.communication == pytest.approx(2 * MIB / 2 * per_byte)
+    assert found.memory.parameters == MIB / 2
+
+
+def test_memory_that_is_too_little_is_said() -> None:
+    costs = Costs.of(0.0, 1e30)
+    found = simulate(layered(4), DataParallel(), 4, costs, memory=10 * MIB)
+    assert found.exceeds
+    assert found.limits[0] == "memory"
+    assert not simulate(layered(4), FullySharded(), 64, costs, memory=10 * MIB).exceeds
+
+
+def test_predictions_print_within_80_columns() -> None:
+    strategies = [DataParallel(), [FullySharded(), TensorParallel(2), Pipeline(2, 4)]]
+    table = sweep(layered(4, 4096), strategies, [4, 64, 4096], Costs.of(1e-3, 1e6))
+    assert len(table) == 6
+    lines = str(table).splitlines()
+    assert lines[0].split()[:3] == ["strategy", "ranks", "step"]
+    assert len(lines) == 7
+    texts = [*lines, *(line for row in table for line in str(row).splitlines())]
+    assert max(map(len, texts)) <= 80
+
+
+def test_a_sweep_leaves_out_what_cannot_be() -> None:
+    table = sweep(layered(4), [Pipeline()], [2, 4, 8], Costs.of(0.0, 1e9))
+    assert [row.ranks for row in table] == [2, 4]
+
+
+def test_shares_come_to_the_step() -> None:
+    strategies = [
+        DataParallel(0.5),
+        FullySharded(),
+        [DataParallel(), TensorParallel(2), Pipeline(2, 4)],
+    ]
+    costs = Costs.of(0.01, 1e7, cores=2, copy=1e-8, overlap=0.5)
+    for strategy in strategies:
+        found: Prediction = simulate(layered(4), strategy, 8, costs)
+        total = sum(seconds for _, seconds in found.shares)
+        assert total == pytest.approx(found.step_time, rel=0.05), strategy
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ranks", "message"),
+    [
+        (DataParallel(), 0, "ranks must be a positive integer, got 0"),
+        ([], 4, "one of each at most, got"),
+        ([DataParallel(), FullySharded()], 4, "one of each at most, got"),
+        ([TensorParallel(2), Pipeline(2)], 8, "8 ranks are not 2 tensor parallel times 2"),
+        ([DataParallel(), TensorParallel(3)], 8, "8 ranks are not 3 tensor parallel times 1"),
+        ([TensorParallel(), Pipeline()], 8, "cannot both have all ranks"),
+        (Pipeline(8), 8, "at most the number of layers with parameters, 4, got 8"),
+        (TensorParallel(1024), 1024, r"a weight of shape \[512, 512\] cannot be split by columns"),
+    ],
+)
+def test_what_cannot_be_is_refused(strategy: Any, ranks: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        simulate(layered(4), strategy, ranks, Costs.of(1e-6, 1e9))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DataParallel(0), "bucket_cap_mb must be above 0, got 0"),
+        (lambda: FullySharded(-1), "unit_mb must not be below 0, got -1"),
+        (lambda: TensorParallel(0), "ranks must be positive, got 0"),
+        (lambda: Pipeline(2, 0), "microbatches must be positive, got 0"),
+        (lambda: Pipeline(2, 4, "zigzag"), "schedule must be one of gpipe, 1f1b"),
+        (lambda: Pipeline(2, 4, "1f1b", 2), "one stage on each rank, got stages_per_rank=2"),
+    ],
+)
+def test_strategies_name_a_wrong_argument(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
