@@ -1,8 +1,8 @@
 """Draws the curves of docs/scaling.md and writes its tables: `python tools/scaling.py`.
 
 They are predictions from the profiles and costs that
-`python -m benchmarks.processes.scaling --json` left in a folder of docs/results, and from the networks that are assumed here. The tests compare the files
-with what this module makes of them.
+`python -m benchmarks.processes.scaling --json` left in a folder of docs/results, and from the
+networks that are assumed here. The tests compare the files with what this module makes of them.
 """
 
 from __future__ import annotations
