@@ -15,6 +15,8 @@ PUBLISHED: Final = {
     "serialization": "nn",
     "hub": "nn",
     "distributions": "distributions",
+    "distributed": "distributed",
+    "futures": "distributed",
     "special": "special",
     "quasirandom": "special",
     "as_torch": "as_torch",
@@ -26,7 +28,7 @@ BACKENDS: Final = {"sharded": "distributed"}
 
 # The plugins that this project publishes; they claim what stands above and their own names.
 OURS: Final = frozenset(
-    {"as_torch", "cpu", "cuda", "distributions", "jax", "nn", "onnx", "special"}
+    {"as_torch", "cpu", "cuda", "distributed", "distributions", "jax", "nn", "onnx", "special"}
 )
 
 

@@ -40,6 +40,7 @@ class MixedPrecisionPolicy:
         cast_forward_inputs: whether floating point inputs of forward are cast to `param_dtype`.
 
     >>> import plugrad
+    >>> from plugrad.distributed.fsdp import MixedPrecisionPolicy
     >>> MixedPrecisionPolicy(param_dtype=plugrad.bfloat16).cast_forward_inputs
     True
     """
