@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import plugrad
 from plugrad import Tensor
@@ -17,6 +17,13 @@ from plugrad_nn.nn.module import Module
 from plugrad_nn.processes import distributed_package
 
 __all__ = ["data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
+
+if TYPE_CHECKING:
+    # Found at first use, since it is in a package of its own: see `__getattr__`.
+    from plugrad_distributed.data_parallel import distributed as _data_parallel
+
+    DistributedDataParallel = _data_parallel.DistributedDataParallel
+    __all__ += ["DistributedDataParallel"]
 
 M = TypeVar("M", bound=Module)
 
