@@ -93,6 +93,29 @@ def test_a_group_stands_for_itself_in_copies(alone: None) -> None:
     assert repr(group) == "<ProcessGroup '0': rank 0 of 1, backend 'alone'>"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"backend": "gloo", "init_method": "tcp://127.0.0.1:29500", "rank": 0, "world_size": 1},
+        {"backend": "gloo", "init_method": "file:///no/such/file", "rank": 0, "world_size": 1},
+        {"backend": "alone", "store": object(), "rank": 0, "world_size": 1},
+    ],
+)
+def test_one_process_meets_nobody(
+    arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs for PyTorch that run on one process say how it would find the others."""
+    for name in ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID"):
+        monkeypatch.delenv(name, raising=False)
+    dist.init_process_group(**arguments)
+    assert (dist.get_rank(), dist.get_world_size()) == (0, 1)
+    assert dist.get_backend() == arguments["backend"]
+    x = plugrad.ones(2)
+    dist.all_reduce(x)
+    assert x.tolist() == [1.0, 1.0]
+    dist.destroy_process_group()
+
+
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "backend": ({"backend": "carrots"}, ValueError, "'carrots'.*'alone'"),
     "type": ({"backend": 3}, TypeError, "backend must be a string, got int"),

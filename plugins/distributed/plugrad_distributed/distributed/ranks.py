@@ -28,9 +28,9 @@ def run_ranks(
     `get_rank`, `all_reduce` and all other functions work there as they do in processes: programs
     are tried and tested that way without MPI. The default group is there already.
 
-    What a process has once, the ranks share: random numbers, and of each device but the CPU the
-    thread that runs backward passes, so ranks that communicate there need a device each. One
-    function is captured at a time, so a step for `plugrad.compile` cannot communicate here.
+    What a process has once, the ranks share, such as random numbers. One function is captured at a
+    time, so a step for `plugrad.compile` cannot communicate here. Backward passes stay on the
+    rank's thread.
 
     Raises:
         Exception: that of the first rank which failed; others stop at their next collective.

@@ -86,11 +86,11 @@ def init_process_group(
             `run_ranks`), or what another plugin brings; by device, ``"cpu:mpi,cuda:nccl"``. Left
             out, it is MPI if that started the process, else ``"alone"``.
         init_method: ``"env://"`` or None: rank and size are MPI's, or those of the environment's
-            `RANK` and `WORLD_SIZE`.
+            `RANK` and `WORLD_SIZE`. If `world_size` is 1, nothing depends on it.
         timeout: how long an operation may take, as a timedelta or in seconds; 30 minutes.
         world_size: how many processes there are, if they should be so many.
         rank: this process's number, if it should be that one.
-        store: not needed; only None is accepted.
+        store: None; if `world_size` is 1, nothing depends on it.
         group_name: the group's name.
         pg_options: for the carrier.
         device_id: the device of this process, which is made the current one if it has a number.
@@ -108,22 +108,14 @@ def init_process_group(
     world = current_world()
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    if store is not None:
-        raise ValueError(
-            "init_process_group(): store must be None: processes find each other through the "
-            f"backend, got {type(store).__name__}"
-        )
-    if init_method not in (None, "", "env://"):
-        raise ValueError(
-            "init_process_group(): init_method must be 'env://' or None, since the program that "
-            f"starts the processes tells them of one another (mpiexec, plugrad launch), got "
-            f"{init_method!r}"
-        )
     limit = seconds(DEFAULT_TIMEOUT if timeout is None else timeout, "init_process_group")
     rank, world_size = _placed(rank, world_size)
+    alone = world_size == 1 and not _is_of_mpi()
+    if not alone:
+        _check_meeting(init_method, store)
     wanted = _default_backend() if backend is None else backend
     carriers = {
-        device: carrier_class(name).world(rank, world_size, pg_options, limit)
+        device: _carrier(name, alone).world(rank, world_size, pg_options, limit)
         for device, name in _by_device(wanted).items()
     }
     first = next(iter(carriers.values()))
@@ -135,9 +127,38 @@ def init_process_group(
         _use(device_id)
 
 
+def _is_of_mpi() -> bool:
+    """Whether one of MPI's ways to start programs started this process."""
+    return any(name in os.environ for name in STARTED_BY_MPI)
+
+
+def _check_meeting(init_method: object, store: object) -> None:
+    """Several processes meet through the backend, in no other way.
+
+    Raises:
+        ValueError: the program asks for another one.
+    """
+    if store is not None:
+        raise ValueError(
+            "init_process_group(): store must be None: processes find each other through the "
+            f"backend, got {type(store).__name__}"
+        )
+    if init_method not in (None, "", "env://"):
+        raise ValueError(
+            "init_process_group(): init_method must be 'env://' or None, since the program that "
+            "starts the processes tells them of one another (mpiexec, plugrad launch), got "
+            f"{init_method!r}"
+        )
+
+
+def _carrier(name: str, alone: bool) -> type[Carrier]:
+    """The carrier of a name. One process needs none of what is only there under PyTorch's name."""
+    return carrier_class("alone" if alone and name in ALIASES else name)
+
+
 def _placed(rank: int, world_size: int) -> tuple[int, int]:
     """Rank and size, from the arguments or what torchrun and its like say in the environment."""
-    if any(name in os.environ for name in STARTED_BY_MPI):
+    if _is_of_mpi():
         return rank, world_size
     if rank == -1 and os.environ.get("RANK", "").isdecimal():
         rank = int(os.environ["RANK"])
@@ -148,7 +169,7 @@ def _placed(rank: int, world_size: int) -> tuple[int, int]:
 
 def _default_backend() -> str:
     several = os.environ.get("WORLD_SIZE", "1") != "1"
-    return "mpi" if several or any(name in os.environ for name in STARTED_BY_MPI) else "alone"
+    return "mpi" if several or _is_of_mpi() else "alone"
 
 
 def _by_device(backend: str) -> dict[str, str]:
