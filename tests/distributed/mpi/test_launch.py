@@ -72,6 +72,9 @@ def test_what_goes_on_after_a_failure_is_ended_by_force(tmp_path: Path) -> None:
     path = program(
         tmp_path,
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nreport(0)\n"
+        # Not before the other one ignores signals.
+        f"other = os.path.join(os.environ[{RESULTS!r}], 'rank-1.json')\n"
+        "while not os.path.exists(other): time.sleep(0.01)\n"
         "if rank == '0': os.kill(os.getpid(), signal.SIGSEGV)\ntime.sleep(600)",
     )
     begun = start(path, 2, folder=tmp_path / "a", launch=["--grace", "0"])
