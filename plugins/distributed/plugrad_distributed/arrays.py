@@ -12,7 +12,7 @@ from plugrad import Tensor
 from plugrad.autograd.graph import increment_version
 from plugrad_distributed.carriers.carrier import Carrier
 
-__all__ = ["Buffer", "as_tensor", "readable", "writable"]
+__all__ = ["Buffer", "as_tensor", "empty_like", "readable", "rows", "scattered", "writable"]
 
 Buffer = Any
 
@@ -59,3 +59,23 @@ def as_tensor(array: Buffer, like: Tensor) -> Tensor:
 def rows(tensors: Sequence[Tensor], carrier: Carrier) -> Buffer:
     """The elements of tensors of one size, one behind the other."""
     return np.stack([np.asarray(readable(carrier, tensor)).reshape(-1) for tensor in tensors])
+
+
+def scattered(parts: Any, tensors: Sequence[Tensor], carrier: Carrier) -> Any:
+    """What writes rows of an array to tensors."""
+
+    def write() -> None:
+        for row, tensor in zip(parts, tensors, strict=True):
+            array, written = writable(carrier, tensor)
+            array[...] = row.reshape(array.shape)
+            written()
+
+    return write
+
+
+def empty_like(like: Any, shape: tuple[int, ...]) -> Any:
+    """Memory of an array's kind and dtype."""
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, like.dtype)
+    namespace = like.__array_namespace__()
+    return namespace.empty(shape, dtype=like.dtype)

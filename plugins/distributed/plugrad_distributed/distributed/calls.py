@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import plugrad
 from plugrad import Tensor
 from plugrad.plugins.tracing import is_direct
 from plugrad_distributed.distributed.starting import get_group
@@ -14,6 +15,13 @@ from plugrad_distributed.groups.work import Work
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = [
+    "after",
+    "check_alike",
+    "check_sizes",
+    "in_terms_of",
+    "list_of_root",
+    "over",
+    "root_of",
     "check_list",
     "check_reduction",
     "check_tensor",
@@ -121,3 +129,69 @@ def after(*steps: Callable[[], None] | None) -> Callable[[], None]:
                 step()
 
     return run
+
+
+def over(group: ProcessGroup, what: object, results: Sequence[Tensor]) -> Work:
+    """Work that is over already."""
+    return Work(group, what, None, None, results)
+
+
+def in_terms_of(
+    found: Tensor, out: Tensor, group: ProcessGroup, what: object, async_op: bool
+) -> Work | None:
+    """What an operator gave, written to where it belongs."""
+    with plugrad.no_grad():
+        out.copy_(found)
+    return finished(over(group, what, [out]), async_op)
+
+
+def root_of(ranks: ProcessGroup, rank: int | None, in_group: int | None, name: str) -> int:
+    """The number in the group of a source or destination, which is given by either number."""
+    if rank is not None and in_group is not None:
+        raise ValueError(f"Can't specify both {name} and group_{name}")
+    if in_group is not None:
+        if not 0 <= in_group < ranks.size():
+            raise ValueError(
+                f"group_{name} must be in the interval [0, {ranks.size() - 1}], got {in_group}"
+            )
+        return in_group
+    return ranks.local(0 if rank is None else rank, name)
+
+
+def check_sizes(
+    function: str, large: str, whole: Tensor, small: str, part: Tensor, ranks: ProcessGroup
+) -> None:
+    """A tensor for all ranks must be `size` times as large as that of one."""
+    if whole.numel() != part.numel() * ranks.size():
+        raise ValueError(
+            f"{function}(): {large} must have {ranks.size()} times as many elements as {small} "
+            f"({part.numel()}), got {whole.numel()}"
+        )
+    if whole.dtype != part.dtype:
+        raise TypeError(
+            f"{function}(): {large} and {small} must have one dtype, got {whole.dtype} and "
+            f"{part.dtype}"
+        )
+
+
+def check_alike(function: str, argument: str, tensors: Sequence[Tensor], like: Tensor) -> None:
+    for tensor in tensors:
+        if tensor.numel() != like.numel() or tensor.dtype != like.dtype:
+            raise ValueError(
+                f"{function}(): all tensors of {argument} must be of shape {list(like.shape)} and "
+                f"dtype {like.dtype}, got {list(tensor.shape)} and {tensor.dtype}"
+            )
+
+
+def list_of_root(
+    function: str, argument: str, tensors: Any, own: bool, ranks: ProcessGroup
+) -> list[Tensor]:
+    """The list that the root must give and the others must not."""
+    if own:
+        return check_list(tensors, function, argument, ranks.size())
+    if tensors:
+        raise ValueError(
+            f"{function}(): argument `{argument}` must NOT be specified on ranks that are not the "
+            f"{'destination' if function.startswith('gather') else 'source'}"
+        )
+    return []

@@ -11,9 +11,8 @@ import numpy as np
 
 import plugrad
 from plugrad import Tensor
-from plugrad_distributed.distributed.calls import member
+from plugrad_distributed.distributed.calls import member, root_of
 from plugrad_distributed.distributed.collectives import (
-    _root,
     all_gather,
     all_to_all_single,
     broadcast,
@@ -91,7 +90,7 @@ def gather_object(
     ranks = member(group, "gather_object")
     if ranks is None:
         return
-    root = _root(ranks, dst, group_dst, "dst")
+    root = root_of(ranks, dst, group_dst, "dst")
     if ranks.rank() == root:
         _check_room("gather_object", "object_gather_list", object_gather_list, ranks)
     elif object_gather_list is not None:
@@ -122,7 +121,7 @@ def broadcast_object_list(
     ranks = member(group, "broadcast_object_list")
     if ranks is None:
         return
-    root = _root(ranks, src, group_src, "src")
+    root = root_of(ranks, src, group_src, "src")
     own = ranks.rank() == root
     data = _packed(list(object_list)) if own else plugrad.empty(0, dtype=plugrad.uint8)
     size = plugrad.tensor([data.numel()])
@@ -156,7 +155,7 @@ def scatter_object_list(
         raise ValueError(
             "Expected argument scatter_object_output_list to be a list of size at least 1."
         )
-    root = _root(ranks, src, group_src, "src")
+    root = root_of(ranks, src, group_src, "src")
     sizes, whole = [0] * ranks.size(), plugrad.empty(0, dtype=plugrad.uint8)
     if ranks.rank() == root:
         _check_room(

@@ -8,8 +8,7 @@ from typing import Any
 from plugrad import Tensor
 from plugrad_distributed.arrays import readable, writable
 from plugrad_distributed.carriers.carrier import ANY_SOURCE, COLLECTIVE_TAG
-from plugrad_distributed.distributed.calls import check_tensor, described, member
-from plugrad_distributed.distributed.collectives import _root
+from plugrad_distributed.distributed.calls import check_tensor, described, member, root_of
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 
@@ -27,7 +26,7 @@ def _check_tag(tag: int, function: str) -> int:
 def _to(function: str, ranks: ProcessGroup, rank: int | None, in_group: int | None) -> int:
     if rank is None and in_group is None:
         raise ValueError(f"{function}(): dst or group_dst must be given")
-    found = _root(ranks, rank, in_group, "dst")
+    found = root_of(ranks, rank, in_group, "dst")
     if found == ranks.rank() and ranks.size() > 1:
         raise ValueError(
             f"{function}(): dst must be another rank than this one, got {ranks.ranks[found]}"
@@ -93,7 +92,7 @@ def _received(
     if ranks is None:
         return None
     anyone = src is None and group_src is None
-    peer = ANY_SOURCE if anyone else _root(ranks, src, group_src, "src")
+    peer = ANY_SOURCE if anyone else root_of(ranks, src, group_src, "src")
     tag = _check_tag(tag, "irecv")
     carrier = ranks.carrier(tensor.device.type)
     array, written = writable(carrier, tensor)

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.collectives.copies`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.collectives.copies import *

@@ -1,0 +1,51 @@
+"""Ranks wait for one another: `barrier`, `monitored_barrier`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from plugrad_distributed.distributed.calls import (
+    finished,
+    member,
+)
+from plugrad_distributed.distributed.starting import GroupMember
+from plugrad_distributed.groups.work import Work, seconds
+
+__all__ = ["barrier", "monitored_barrier"]
+
+
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None
+) -> Work | None:
+    """Wait until all ranks have called it. `device_ids` is not needed."""
+    ranks = member(group, "barrier")
+    if ranks is None:
+        return None
+    carrier = ranks.carrier("cpu")
+    return finished(ranks.start("barrier()", carrier, carrier.barrier), async_op)
+
+
+def monitored_barrier(
+    group: Any = None,
+    timeout: timedelta | float | None = None,
+    wait_all_ranks: bool = False,
+) -> None:
+    """A barrier that names the ranks which did not come: rank 0 waits for a message of each.
+
+    Args:
+        timeout: how long rank 0 waits; the group's by default.
+        wait_all_ranks: whether to name all that are missing rather than the first.
+
+    Raises:
+        DistBackendError: on rank 0, with the ranks that are missing.
+        DistTimeoutError: on other ranks, if rank 0 did not answer.
+    """
+    ranks = member(group, "monitored_barrier")
+    if ranks is None or group is GroupMember.NON_GROUP_MEMBER:
+        return
+    from plugrad_distributed.distributed.monitoring import meet
+
+    limit = ranks.timeout if timeout is None else seconds(timeout, "monitored_barrier")
+    meet(ranks, limit, wait_all_ranks)
