@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
-import json
 import os
 import selectors
 import socket
 import threading
 from typing import Any
 
+from plugrad_distributed.peer import Peer
+
 __all__ = ["LONGEST", "Hub"]
 
 # Characters of a text that ranks tell one another.
 LONGEST = 4000
-# Bytes of a message: longer ones are no rank's.
-MOST = 1 << 16
-
-
-class _Peer:
-    """A connection; which rank's it is, its first message says."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self.rank = -1
-        self.begun = b""
 
 
 class Hub:
@@ -40,7 +29,7 @@ class Hub:
         self.port: int = self._server.getsockname()[1]
         self._size = size
         self._token = token
-        self._peers: dict[int, _Peer] = {}
+        self._peers: dict[int, Peer] = {}
         self._ended: dict[int, dict[str, Any]] = {}
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)
@@ -68,27 +57,15 @@ class Hub:
             connection.settimeout(1.0)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            self._selector.register(connection, selectors.EVENT_READ, _Peer(connection))
+            self._selector.register(connection, selectors.EVENT_READ, Peer(connection))
 
-    def _read(self, peer: _Peer) -> None:
-        try:
-            data = peer.connection.recv(MOST)
-        except OSError:
-            data = b""
-        *lines, peer.begun = (peer.begun + data).split(b"\n")
-        try:
-            for line in lines:
-                self._take(peer, json.loads(line))
-        except (ValueError, KeyError, TypeError):
-            data = b""
-        if not data or len(peer.begun) > MOST:
+    def _read(self, peer: Peer) -> None:
+        if not peer.hear(self._take):
             self._lose(peer)
 
-    def _take(self, peer: _Peer, message: dict[str, Any]) -> None:
+    def _take(self, peer: Peer, message: dict[str, Any]) -> None:
         if peer.rank < 0:
-            if not hmac.compare_digest(str(message["token"]), self._token):
-                raise ValueError
-            peer.rank = int(message["rank"])
+            peer.introduce(message, self._token)
             self._peers[peer.rank] = peer
             for known in self._ended.values():
                 self._send(peer.rank, known)
@@ -102,7 +79,7 @@ class Hub:
             self._ended[peer.rank] = message
             self._tell_all(message)
 
-    def _lose(self, peer: _Peer) -> None:
+    def _lose(self, peer: Peer) -> None:
         self._selector.unregister(peer.connection)
         peer.connection.close()
         if self._peers.pop(peer.rank, None) is None:
@@ -121,5 +98,4 @@ class Hub:
     def _send(self, rank: int, message: dict[str, Any]) -> None:
         peer = self._peers.get(rank)
         if peer is not None:
-            with contextlib.suppress(OSError):
-                peer.connection.sendall(json.dumps(message).encode() + b"\n")
+            peer.tell(message)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
-import json
 import os
 import secrets
 import selectors
@@ -16,19 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plugrad_distributed.launching.supervisor import ADDRESS, PATIENCE
+from plugrad_distributed.peer import Peer
 
 __all__ = ["Ranks"]
-
-MOST = 1 << 16
-
-
-class _Peer:
-    """A supervisor's connection."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self.rank = -1
-        self.begun = b""
 
 
 class Ranks:
@@ -52,7 +40,7 @@ class Ranks:
         self._host = "127.0.0.1" if local else socket.gethostname()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)
-        self._peers: dict[int, _Peer] = {}
+        self._peers: dict[int, Peer] = {}
         self._codes: dict[int, int] = {}
         self._code: int | None = None
         # When the next, harder signal is sent, and which.
@@ -95,7 +83,7 @@ class Ranks:
             if key.data is None:
                 connection, _ = self._server.accept()
                 connection.settimeout(1.0)
-                self._selector.register(connection, selectors.EVENT_READ, _Peer(connection))
+                self._selector.register(connection, selectors.EVENT_READ, Peer(connection))
             else:
                 self._read(key.data)
         if self._next is not None and time.monotonic() > self._next[0]:
@@ -105,31 +93,20 @@ class Ranks:
             self._tell_all(signal=int(which))
             self._next = (time.monotonic() + PATIENCE, signal.SIGKILL)
 
-    def _read(self, peer: _Peer) -> None:
-        try:
-            data = peer.connection.recv(MOST)
-        except OSError:
-            data = b""
-        *lines, peer.begun = (peer.begun + data).split(b"\n")
-        try:
-            for line in lines:
-                self._take(peer, json.loads(line))
-        except (ValueError, KeyError, TypeError):
-            data = b""
-        if not data or len(peer.begun) > MOST:
-            self._selector.unregister(peer.connection)
-            peer.connection.close()
-            if self._peers.pop(peer.rank, None) is not None and peer.rank not in self._codes:
-                self._ended(peer.rank, -signal.SIGKILL)
+    def _read(self, peer: Peer) -> None:
+        if peer.hear(self._take):
+            return
+        self._selector.unregister(peer.connection)
+        peer.connection.close()
+        if self._peers.pop(peer.rank, None) is not None and peer.rank not in self._codes:
+            self._ended(peer.rank, -signal.SIGKILL)
 
-    def _take(self, peer: _Peer, message: dict[str, Any]) -> None:
+    def _take(self, peer: Peer, message: dict[str, Any]) -> None:
         if peer.rank >= 0:
             self._ended(peer.rank, int(message["code"]))
-        elif hmac.compare_digest(str(message["token"]), self._token):
-            peer.rank = int(message["rank"])
-            self._peers[peer.rank] = peer
         else:
-            raise ValueError
+            peer.introduce(message, self._token)
+            self._peers[peer.rank] = peer
 
     def _ended(self, rank: int, code: int) -> None:
         self._codes[rank] = code
@@ -144,8 +121,7 @@ class Ranks:
 
     def _tell_all(self, **message: Any) -> None:
         for peer in list(self._peers.values()):
-            with contextlib.suppress(OSError):
-                peer.connection.sendall(json.dumps(message).encode() + b"\n")
+            peer.tell(message)
 
     def _finish(self, starter: subprocess.Popen[bytes]) -> None:
         self._tell_all(over=True)
