@@ -20,7 +20,7 @@ Buffer = Any
 def readable(carrier: Carrier, tensor: Tensor) -> Buffer:
     """The tensor's elements in row-major order, for reading only: its own memory where that is
     such, else a copy."""
-    tensor = tensor.detach()
+    tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.device.type in carrier.devices:
         return tensor.contiguous().array
     return np.ascontiguousarray(tensor.cpu().array)
@@ -34,6 +34,7 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
     if (
         own.device.type in carrier.devices
         and own.is_contiguous()
+        and not (own.is_conj() or own.is_neg())
         and getattr(getattr(array, "flags", None), "writeable", True)
     ):
 
@@ -41,7 +42,7 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
             increment_version(tensor)
 
         return array, written
-    buffer = np.array(own.cpu().array, order="C", copy=True)
+    buffer = np.array(own.resolve_conj().resolve_neg().cpu().array, order="C", copy=True)
 
     def copy_back() -> None:
         with plugrad.no_grad():

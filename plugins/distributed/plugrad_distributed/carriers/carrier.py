@@ -9,6 +9,7 @@ asked keeps the arrays alive until then.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -54,6 +55,18 @@ class Request:
             DistBackendError: it failed.
         """
         raise NotImplementedError
+
+    def spin(self, limit: float) -> bool:
+        """`test` again and again without a pause, for so many seconds at most; whether it is over.
+
+        Raises:
+            DistBackendError: it failed.
+        """
+        end = time.monotonic() + limit
+        while not self.test():
+            if time.monotonic() > end:
+                return False
+        return True
 
 
 class Requests(Request):
@@ -198,6 +211,11 @@ class Carrier:
             _UFUNCS[op].reduce(rows, axis=0, out=out.reshape(-1), dtype=out.dtype)
 
         return Requests([self.all_gather(rows, array)], finish)
+
+    def sum_in_place(self, array: Array) -> Request | None:
+        """`all_reduce` as it is called most and waited for at once: a carrier may take the time
+        that a small sum needs, and return None."""
+        return self.all_reduce(array, array, ReduceOp.SUM)
 
     def reduce(self, out: Array, array: Array, root: int, op: ReduceOp) -> Request | None:
         """`all_reduce` for the root alone; `out` of other ranks is not written to."""

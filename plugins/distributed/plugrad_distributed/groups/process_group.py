@@ -113,10 +113,29 @@ class ProcessGroup:
         self._last = what
         if alike:
             # Messages are not counted: each rank has its own number of them.
-            self._calls += 1
-            if self.debug and self._size > 1:
-                self._compare(what if alike is True else alike, carrier)
-        return Work(self, what, begin(), finish, results, timeout, keeps=begin)
+            self._count(what if alike is True else alike, carrier)
+        try:
+            request = begin()
+        except DistBackendError as error:
+            raise self.failed(what, error) from error.__cause__
+        return Work(self, what, request, finish, results, timeout, keeps=begin)
+
+    def sum_now(self, carrier: Carrier, array: Any, what: object) -> None:
+        """Put an array of all ranks together in place, and return once that is done: what `start`
+        and `Work.wait` do, in the least time."""
+        self._last = what
+        self._count(what, carrier)
+        try:
+            request = carrier.sum_in_place(array)
+        except DistBackendError as error:
+            raise self.failed(what, error) from error.__cause__
+        if request is not None:
+            Work(self, what, request, None, (), keeps=array).wait()
+
+    def _count(self, what: object, carrier: Carrier) -> None:
+        self._calls += 1
+        if self.debug and self._size > 1:
+            self._compare(what, carrier)
 
     def _state(self) -> tuple[str, str]:
         return str(self.waiting), str(self._last)
