@@ -45,11 +45,12 @@ def test_nobody_writes_past_a_listener() -> None:
 
 
 def test_a_write_is_noted_for_one_tensor_and_for_several() -> None:
-    x, y = plugrad.zeros(2), plugrad.zeros(2)
+    x: Any = plugrad.zeros(2)
+    y: Any = plugrad.zeros(2)
     increment_version(x)
     increment_version([x, y])
     assert (x._version, y._version) == (2, 1)
     with pytest.raises(RuntimeError, match="to be a tensor"):
-        increment_version([x, 3])  # type: ignore[list-item]
+        increment_version([x, 3])
     with pytest.raises(RuntimeError, match="expect"):
         increment_version(3)  # type: ignore[arg-type]

@@ -86,7 +86,7 @@ def all_reduce(
     return finished(work, async_op)
 
 
-def _sum_now(tensor: Tensor, group: Any) -> bool:
+def _sum_now(tensor: Any, group: Any) -> bool:
     """`all_reduce` as it is called most, in the least time: whether it was such a call."""
     ranks = current_world().default if group is None else group
     array = memory_of(tensor)
