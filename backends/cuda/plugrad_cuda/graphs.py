@@ -286,7 +286,7 @@ class CapturedStep:
                 if given.shape != static.shape or given.dtype != static.dtype:
                     raise RuntimeError(
                         f"the step was captured with {static.dtype} {list(static.shape)}, got "
-                        f"{given.dtype} {list(given.shape)}: capture it anew"
+                        f"{given.dtype} {list(given.shape)}: capture it again"
                     )
                 if given is not static:
                     static.copy_(given)
@@ -323,7 +323,7 @@ def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> Capture
     ...     return plugrad.cuda.capture(step, x, y)
     """
     if warmup < 1:
-        raise ValueError("a step has to run once before it is captured")
+        raise ValueError("run the step once before you capture it")
     library.require()
     stream = Stream()
     stream.wait_stream(current_stream())

@@ -61,7 +61,7 @@ def index_of(device: Any) -> int:
     found = _indices().get(device)
     if found is None:
         listed = ", ".join(str(each) for each in all_devices())
-        raise ValueError(f"{device} is none of the devices that JAX lists: {listed}")
+        raise ValueError(f"{device} is not one of the devices that JAX lists: {listed}")
     return found
 
 

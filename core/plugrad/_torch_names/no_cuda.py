@@ -45,7 +45,7 @@ def manual_seed_all(seed: int) -> None:
 
 def current_device() -> NoReturn:
     """The index of the current GPU: AssertionError, since there is none."""
-    raise AssertionError("plugrad has no CUDA here: no plugin that brings it is installed")
+    raise AssertionError("plugrad has no CUDA here: no plugin that provides it is installed")
 
 
 def synchronize(device: Any = None) -> NoReturn:

@@ -149,7 +149,7 @@ def operators(
         print_json([asdict(report) for report in reports])
         return
     if not reports:
-        raise fail(f"no operator has {filter!r} in its name", code=1)
+        raise fail(f"no operator's name contains {filter!r}", code=1)
     names = [active.name for active in wanted]
     _print_operators(reports, names)
     print_line(_summary(reports, names))

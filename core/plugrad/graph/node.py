@@ -206,7 +206,7 @@ class Node:
         if self._has_parent:
             raise RuntimeError(
                 f"{self.name()}: edges cannot change once another node points to this one, or "
-                "topological numbers would lie"
+                "topological numbers would be wrong"
             )
         self._edge0 = self._edge1 = None
         self._nr0 = self._nr1 = 0

@@ -421,7 +421,7 @@ def pop_saved_tensor_hooks() -> None:
     state = current_state()
     hooks = state.saved_tensor_hooks
     if not hooks:
-        raise RuntimeError("there are no saved tensor hooks to take back on this thread")
+        raise RuntimeError("there are no saved tensor hooks to remove on this thread")
     state.saved_tensor_hooks = hooks[:-1] or None
     if _default_hooks.open > 0:
         _default_hooks.open -= 1

@@ -39,7 +39,7 @@ def files_of(target: str) -> list[Path]:
     """The files of a program: a file, a folder, or a package or module that can be imported.
 
     Raises:
-        FileNotFoundError: there is none of that name.
+        FileNotFoundError: nothing has that name.
     """
     path = Path(target)
     if path.is_dir():

@@ -246,7 +246,7 @@ def test_a_file_in_the_folders_place_is_refused(run: Run, project: Path) -> None
     (project / "taken").write_text("mine")
     result = run("new", "ops", "zz_foo", "--yes", "--directory", "taken")
     assert result.exit_code == 2
-    assert "taken exists and is no folder" in result.stderr
+    assert "taken exists and is not a folder" in result.stderr
     assert (project / "taken").read_text() == "mine"
 
 

@@ -353,7 +353,7 @@ def test_tensors_on_different_meshes_do_not_meet() -> None:
         mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b"))
         x = distribute_tensor(plugrad.ones(4), mesh["a"], [Shard(0)])
         y = distribute_tensor(plugrad.ones(4), mesh["b"], [Shard(0)])
-        with pytest.raises(RuntimeError, match="must lie on one mesh"):
+        with pytest.raises(RuntimeError, match="must be on one mesh"):
             x + y
 
     dist.run_ranks(run, 4)

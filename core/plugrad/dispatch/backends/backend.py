@@ -251,7 +251,7 @@ class Backend:
         except AttributeError:
             raise TypeError(
                 f"dtype_of() of backend {self.name!r} got an array of dtype {native!r}, which is "
-                "none of NumPy's: override dtype_of(array) and native_dtype(dtype)"
+                "not a NumPy dtype: override dtype_of(array) and native_dtype(dtype)"
             ) from None
 
     def features(self, capability: str) -> Mapping[str, bool]:
@@ -429,7 +429,7 @@ class Backend:
         Raises:
             NotImplementedError: this compiler cannot have the step; it then runs as it is written.
         """
-        raise NotImplementedError(f"backend {self.name!r} compiles no steps of the host")
+        raise NotImplementedError(f"backend {self.name!r} does not compile steps of the host")
 
 
 _CAPABILITIES: Final = {

@@ -78,7 +78,7 @@ def kernel_table(source: object) -> dict[str, Callable[..., Any]]:
         table = dict(_marked(source() if isinstance(source, type) else source))
         if not table:
             shown = source.__name__ if isinstance(source, type) else type(source).__name__
-            raise TypeError(f"{shown} has no method that is marked with @kernel")
+            raise TypeError(f"{shown} has no method marked with @kernel")
     for name, function in table.items():
         if not isinstance(name, str):
             raise TypeError(f"a kernel's name must be a string, got {name!r}")

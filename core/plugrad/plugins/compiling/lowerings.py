@@ -50,7 +50,7 @@ def register_lowering(name: str, lower: Lowering) -> None:
 def lowering_of(name: str) -> Lowering:
     """The lowering of that name; ValueError if there is none."""
     if name not in _lowerings:
-        raise ValueError(f"there is no lowering called {name!r}; there are {lowering_names()}")
+        raise ValueError(f"there is no lowering called {name!r}; known: {lowering_names()}")
     return _lowerings[name]
 
 

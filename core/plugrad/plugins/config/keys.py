@@ -111,7 +111,7 @@ def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
             raise ConfigError(f"{where}: unknown key {key!r}; {nearest(key, known)}")
         elif key == "backend" and isinstance(value, Mapping):
             raise ConfigError(
-                f"{where}: 'backend' names one backend; options of a backend stand in the table "
+                f"{where}: 'backend' names one backend; options of a backend are in the table "
                 "[backends.<name>]"
             )
         else:

@@ -122,6 +122,6 @@ def _not_there(
     hint = (
         f"did you mean {close!r}?"
         if close
-        else (f"those that bring kernels for {backend!r}: {', '.join(bringing) or 'none'}")
+        else (f"those that provide kernels for {backend!r}: {', '.join(bringing) or 'none'}")
     )
-    return f"{setting.value!r} is no installed plugin or distribution; {hint}"
+    return f"{setting.value!r} is not an installed plugin or distribution; {hint}"

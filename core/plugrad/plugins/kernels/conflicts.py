@@ -101,7 +101,7 @@ def _sentences(
             if chosen:
                 how = f"which has its own: {_why(active, op, first.owner, owners, preferred)}"
             found.append(
-                ((f"{other.owner} brings kernels for ", f" on {backend}, {how}"), other.name)
+                ((f"{other.owner} provides kernels for ", f" on {backend}, {how}"), other.name)
             )
     return found
 

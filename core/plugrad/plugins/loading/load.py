@@ -258,7 +258,7 @@ def _check_claim(name: str, claimed: object) -> None:
             f"{claimed!r} for {name!r}"
         )
     if not name.isidentifier() or name.startswith("_"):
-        raise PluginError(f"plugrad_namespaces() claims {name!r}, which is no public name")
+        raise PluginError(f"plugrad_namespaces() claims {name!r}, which is not a public name")
     if _is_own(name):
         raise PluginError(f"plugrad_namespaces() claims {name!r}, which plugrad itself has")
 

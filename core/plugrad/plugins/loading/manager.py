@@ -140,7 +140,7 @@ class PluginManager:
             PluginError: its hooks are not usable; nothing of it is left then.
         """
         if name in self.discovered():
-            raise ValueError(f"a plugin named {name!r} is there already")
+            raise ValueError(f"a plugin named {name!r} is registered already")
         target = getattr(module, "__name__", type(module).__name__)
         plugin = Plugin(name, target, by_hand=module)
         with Locked(self._lock):

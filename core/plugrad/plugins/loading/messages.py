@@ -79,12 +79,12 @@ def missing_backend(
     ]
     lines += [
         f"Unloaded: {plugin.name} ({plugin.origin}); "
-        f"plugrad.plugins.get_manager().load({plugin.name!r}) brings it back"
+        f"plugrad.plugins.get_manager().load({plugin.name!r}) loads it again"
         for plugin in known
         if plugin.status == "unloaded"
     ]
     lines += [
-        f"Being loaded just now: {plugin.name} ({plugin.origin}); ask for it in functions, not "
+        f"Being loaded just now: {plugin.name} ({plugin.origin}); use it inside functions, not "
         "while its modules are imported"
         for plugin in known
         if plugin.status == "not loaded"

@@ -72,8 +72,8 @@ class Names(Undo):
             return self._add_constant(tensor)
         if self.own[id(tensor)]:
             raise CaptureError(
-                f"capture(): a tensor of shape {tuple(sizes_of(tensor))} was made inside of an "
-                "operator and left it by another way than as its result, so the graph does not "
+                f"capture(): a tensor of shape {tuple(sizes_of(tensor))} was made inside an "
+                "operator and left it, but not as its result, so the graph does not "
                 f"know how to make it{at_line(user_line())}"
             )
         # `.data` of a tensor that is no input looks like a new one, but has not its memory alone.

@@ -77,8 +77,8 @@ class Monitor:
         # Others may ask as soon as all have come here.
         if comm.allreduce(link is None):
             warnings.warn(
-                "ranks cannot connect to rank 0 beside MPI: ranks that fail are found by timeouts "
-                "alone",
+                "ranks cannot connect to rank 0 outside MPI: failed ranks are detected only by "
+                "timeouts",
                 stacklevel=4,
             )
         return cls(rank, size, link, hub)
@@ -234,7 +234,7 @@ def _told(rank: int, kind: str, how: str) -> str:
     if kind == "failed":
         return f"rank {rank} ended with {how}"
     if kind == "lost":
-        return f"rank {rank} ended without a word: it was killed, or left by os._exit()"
+        return f"rank {rank} ended without an error: it was killed, or left by os._exit()"
     return f"rank {rank} has ended its program"
 
 

@@ -351,7 +351,7 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
     if size not in (-1, count) and count == 1:
         raise ValueError(
             f"init_process_group(): world_size is {size}, but MPI did not start this process as "
-            "one of several, and processes that torchrun or multiprocessing starts are strangers "
+            "one of several, and processes started by torchrun or multiprocessing do not belong "
             f"to MPI: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} python "
             "program.py`"
         )
@@ -371,5 +371,5 @@ def _poll(over: Callable[[], bool], limit: float, what: str) -> None:
     start = time.monotonic()
     while not over():
         if time.monotonic() - start > limit:
-            raise DistTimeoutError(f"{what} did not end within {limit:g} s: a rank did not come")
+            raise DistTimeoutError(f"{what} did not end within {limit:g} s: a rank is missing")
         time.sleep(0.0001)

@@ -255,9 +255,9 @@ def new_group(
                 f"new_group(): ranks must be in the interval [0, {everyone.size() - 1}], got {rank}"
             )
     if len(set(chosen)) < len(chosen):
-        raise ValueError(f"new_group(): a rank must not come twice, got {list(ranks or ())}")
+        raise ValueError(f"new_group(): a rank must not occur twice, got {list(ranks or ())}")
     if not chosen:
-        raise ValueError("new_group(): ranks must name a rank at least, got none")
+        raise ValueError("new_group(): ranks must name at least one rank, got none")
     if backend is not None and _by_device(backend) != _by_device(everyone.backend):
         raise ValueError(
             f"new_group(): backend must be {everyone.backend!r} as in the default group, got "

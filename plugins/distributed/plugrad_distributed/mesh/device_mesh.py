@@ -308,9 +308,9 @@ def current_mesh() -> DeviceMesh:
 
 def _check(ranks: Any, names: tuple[str, ...] | None) -> None:
     if ranks.size == 0:
-        raise RuntimeError("DeviceMesh: mesh must name a rank at least, got none")
+        raise RuntimeError("DeviceMesh: mesh must name at least one rank, got none")
     if len(np.unique(ranks)) < ranks.size:
-        raise RuntimeError(f"DeviceMesh: a rank must not come twice in mesh, got {ranks.tolist()}")
+        raise RuntimeError(f"DeviceMesh: a rank must not occur twice in mesh, got {ranks.tolist()}")
     if names is None:
         return
     if len(set(names)) != len(names):

@@ -65,7 +65,7 @@ def mesh_at(index: int) -> DeviceMesh:
     """
     if not 0 <= index < len(_meshes):
         raise RuntimeError(
-            f"device '{NAME}:{index}' is no mesh: there are {len(_meshes)} that tensors lie on"
+            f"device '{NAME}:{index}' is not a mesh: tensors are on {len(_meshes)} meshes"
         )
     return _meshes[index]
 
@@ -101,7 +101,7 @@ class ShardedBackend(Backend):
     def problem(self) -> str | None:
         if _meshes:
             return None
-        return "no tensor lies on a mesh; plugrad.distributed.tensor.distribute_tensor makes one"
+        return "no tensor is on a mesh; plugrad.distributed.tensor.distribute_tensor makes one"
 
     def describe(self) -> Mapping[str, str]:
         return {"meshes": str(len(_meshes))}

@@ -26,7 +26,7 @@ def load(f: PathOrFile, file: BinaryIO, load_shard: Callable[[Path], Any]) -> di
     """
     name = called(f)
     if path_of(f) is None:
-        raise ValueError("load: f must be the path of an index: its shards are beside it")
+        raise ValueError("load: f must be the path of an index: its shards are in the same folder")
     # Where the index is called so: it may be a link to another folder, as a hub's cache has them.
     index = Path(name)
     places = _weight_map(name, file)

@@ -71,7 +71,7 @@ def install(config: Any) -> None:
     if unknown:
         raise pytest.UsageError(
             f"--plugrad-op: there are no cases of {', '.join(unknown)}. The operator's "
-            "plugin brings them by the hook plugrad_cases(), a test by "
+            "plugin adds them by the hook plugrad_cases(), a test by "
             "plugrad.testing.cases.register()"
         )
     if selection.names and config.args_source is not pytest.Config.ArgsSource.ARGS:

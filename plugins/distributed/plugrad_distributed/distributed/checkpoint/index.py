@@ -103,7 +103,7 @@ class Index:
             }
             return Index(tensors, dict(found["values"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{path} is no index of a checkpoint: {error!r}") from error
+            raise CheckpointError(f"{path} is not an index of a checkpoint: {error!r}") from error
 
     @staticmethod
     def read(folder: Path) -> Index:

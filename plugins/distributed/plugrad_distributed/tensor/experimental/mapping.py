@@ -90,7 +90,7 @@ def _part(value: DTensor, wanted: Layout, grads: Layout, redistribute: bool) -> 
         if not redistribute:
             raise ValueError(
                 f"local_map: an argument has the placements {value.placements}, but in_placements "
-                f"says {tuple(wanted)}; redistribute_inputs=True brings it there"
+                f"says {tuple(wanted)}; redistribute_inputs=True redistributes it"
             )
         value = value.redistribute(placements=wanted)
     return value.to_local(grad_placements=grads)
