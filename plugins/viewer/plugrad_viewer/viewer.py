@@ -1,1 +1,5 @@
 """`plugrad.viewer`: draws autograd graphs, and records runs so that a page can replay them."""
+
+from plugrad_viewer.recording.recording import Recording, record
+
+__all__ = ["Recording", "record"]

@@ -26,11 +26,11 @@ from typing import Any
 
 from plugrad.autograd.variable.accumulate_grad import AccumulateGradBase
 from plugrad.dispatch.listener import Trace
-from plugrad.dispatch.local_state import LocalState, current_state
+from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
-from plugrad.graph.node import Node, name_of
+from plugrad.graph.node import name_of
 from plugrad.graph.saved_tensor import kept_by, saving_fields
-from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.base import sizes_of
 
 __all__ = [
     "Trace",
@@ -41,6 +41,7 @@ __all__ = [
     "notes_of",
     "output_of",
     "saved_by",
+    "sizes_of",
     "watching",
 ]
 
