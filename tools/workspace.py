@@ -43,6 +43,7 @@ DISTRIBUTIONS = {
     "plugins/distributions": "plugrad-distributions",
     "plugins/distributed": "plugrad-distributed",
     "plugins/onnx": "plugrad-onnx",
+    "plugins/viewer": "plugrad-viewer",
 }
 # Backends that .venv gets when they are asked for, by device type: PLUGRAD_BACKEND=jax make demo.
 BACKENDS = {
