@@ -161,7 +161,11 @@ class ParameterGroup:
             self._wait()
             assert self._flat is not None
             with plugrad.no_grad():
-                self._wholes = self.layout.split_gathered(self._flat)
+                found = self.layout.split_gathered(self._flat)
+                self._wholes = [
+                    parameter.in_forward(one)
+                    for parameter, one in zip(self.parameters, found, strict=True)
+                ]
             self._flat = None
         return self._wholes
 
@@ -249,6 +253,10 @@ class ParameterGroup:
         """The gradients of one forward are complete: reduce them, or keep them."""
         self.expect_end()
         dtype = self.dtype or self.parameters[0].sharded.dtype
+        for index, grad in enumerate(grads):
+            if grad is not None:
+                grads[index] = self.parameters[index].own_gradient(grad)
+                del grad
         if not (use.freed_by_inputs and self.has_fixed):
             self.backward_is_over()
         if not self.reducer.enabled:

@@ -54,6 +54,10 @@ def fully_shard(
     Parameters on the device meta get memory by `module.to_empty(device=...)` afterwards, each rank
     for its part, and values by `load_state_dict` or `nn.init`.
 
+    Parameters that are DTensors already, as after `parallelize_module`, are DTensors in forward as
+    well. Their mesh and `mesh` are parts of one, such as ``mesh_2d["tp"]`` and ``mesh_2d["dp"]``;
+    what is left outside of forward lies on both: each rank's part is cut.
+
     A call makes one group of parameters that are gathered together: those of the module that are
     not in a group yet. So it is called for layers first, and for the model last. All ranks must
     have the same parameters, and call the same.
@@ -74,7 +78,7 @@ def fully_shard(
     Raises:
         TypeError, ValueError: an argument does not fit; a parameter is a scalar, or is shared with
             a module that was sharded before; parameters of the group have several dtypes.
-        NotImplementedError: `reshard_after_forward` is another number, or a parameter is a DTensor.
+        NotImplementedError: `reshard_after_forward` is another number.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.fsdp import fully_shard
@@ -94,6 +98,8 @@ def fully_shard(
     ignored = {id(parameter) for parameter in ignored_params or ()}
     places = _places(modules, ignored)
     mesh = _mesh(mesh, places)
+    for parameter, found in places:
+        _check_parallel(parameter, mesh, found[0].full_name)
     reshards = _resharding(reshard_after_forward, mesh)
     group = None
     if places:
@@ -174,17 +180,13 @@ def _check(parameter: Any, name: str) -> None:
             "For shared/tied parameters, use fully_shard([module_a, module_b]) to place them in "
             "the same FSDP group."
         )
-    if array_of(parameter) is not None:
-        raise NotImplementedError(
-            f"fully_shard: parameter {name!r} is a DTensor already, which is not supported"
-        )
 
 
 def _mesh(mesh: DeviceMesh | None, places: Sequence[tuple[Tensor, Any]]) -> DeviceMesh:
     if mesh is None:
         if not is_initialized():
             init_process_group()
-        device_type = places[0][0].device.type if places else "cpu"
+        device_type = _device_type(places)
         device_type = "cpu" if device_type == "meta" else device_type
         return init_device_mesh(device_type, (get_world_size(),))
     if not isinstance(mesh, DeviceMesh):
@@ -194,6 +196,32 @@ def _mesh(mesh: DeviceMesh | None, places: Sequence[tuple[Tensor, Any]]) -> Devi
     if mesh.ndim == 2 and mesh.mesh_dim_names is None:
         raise AssertionError("Please init the 2D mesh for HSDP with mesh_dim_names specified")
     return mesh
+
+
+def _device_type(places: Sequence[tuple[Tensor, Any]]) -> str:
+    if not places:
+        return "cpu"
+    array = array_of(places[0][0])
+    return places[0][0].device.type if array is None else array.mesh.device_type
+
+
+def _check_parallel(parameter: Tensor, mesh: DeviceMesh, name: str) -> None:
+    """Whether a parameter that is a DTensor can be cut over a mesh."""
+    array = array_of(parameter)
+    if array is None:
+        return
+    if any(one.is_partial() for one in array.placements):
+        raise ValueError(
+            f"fully_shard: parameter {name!r} is a DTensor with the placements "
+            f"{array.placements}: redistribute what is Partial first"
+        )
+    own, other = set(array.mesh._root_dims), set(mesh._root_dims)
+    if array.mesh._root is not mesh._root or own & other:
+        raise ValueError(
+            "FSDP requires the DP and model parallel TP/EP mesh to have the same parent mesh but "
+            f"got: DP mesh {mesh!r} and {array.mesh!r} of parameter {name!r}. Make one mesh of "
+            "two dimensions with names, and pass its parts"
+        )
 
 
 def _resharding(value: Any, mesh: DeviceMesh) -> bool:
@@ -265,9 +293,11 @@ def _dim(
             f"{list(parameter.shape)}"
         )
     count = mesh.size(mesh.ndim - 1)
-    if dim and parameter.shape[dim] % count:
+    array = array_of(parameter)
+    shape = parameter.shape if array is None else array.local.shape
+    if dim and shape[dim] % count:
         raise NotImplementedError(
             f"FSDP does not support uneven sharding on dim {dim}: {name!r} of shape "
-            f"{list(parameter.shape)} (world size: {count})"
+            f"{list(shape)} (world size: {count})"
         )
     return dim

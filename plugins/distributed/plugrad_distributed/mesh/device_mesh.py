@@ -223,10 +223,45 @@ class DeviceMesh:
             if isinstance(made, ProcessGroup):
                 group, mine = made, row
         flat = DeviceMesh(
-            self._device_type, mine, mesh_dim_names=(name,), _groups=[group], _root=root
+            self._device_type,
+            mine,
+            mesh_dim_names=(name,),
+            _groups=[group],
+            _root=root,
+            _root_dims=self._root_dims,
         )
         root._flattened[name] = flat
         return flat
+
+    @staticmethod
+    def _concatenate(device_mesh_list: Sequence[DeviceMesh]) -> DeviceMesh:
+        """The dimensions of several parts of a mesh in one, in the order in which they are given.
+
+        Raises:
+            ValueError: they are not parts of one mesh, or share dimensions.
+        """
+        parts = list(device_mesh_list)
+        root = parts[0]._root
+        dims = [dim for part in parts for dim in part._root_dims]
+        if any(part._root is not root for part in parts) or len(set(dims)) < len(dims):
+            raise ValueError(
+                "DeviceMesh: meshes to concatenate must be parts of one mesh without a dimension "
+                f"in common, got {', '.join(map(repr, parts))}"
+            )
+        others = [dim for dim in range(root.ndim) if dim not in dims]
+        here = root._coordinate or (0,) * root.ndim
+        ranks = root._ranks.transpose(*others, *dims)[tuple(here[dim] for dim in others)]
+        named = all(part._names for part in parts)
+        return DeviceMesh(
+            parts[0]._device_type,
+            ranks.reshape([size for part in parts for size in part.shape]),
+            mesh_dim_names=[name for part in parts for name in part._names or ()] or None
+            if named
+            else None,
+            _groups=[group for part in parts for group in part._groups],
+            _root=root,
+            _root_dims=tuple(dims),
+        )
 
     @staticmethod
     def from_group(
