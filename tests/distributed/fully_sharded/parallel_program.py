@@ -50,7 +50,7 @@ class Model(nn.Module):
         return self.head(self.block(x))
 
 
-def shard(model: Any, mesh: DeviceMesh, data: DeviceMesh) -> None:
+def shard(model: Any, mesh: DeviceMesh, data: DeviceMesh, **options: Any) -> None:
     """Cut rows and features over ``tp``, then all parameters over the dimensions of `data`."""
     parallelize_module(
         model,
@@ -68,8 +68,8 @@ def shard(model: Any, mesh: DeviceMesh, data: DeviceMesh) -> None:
         },
     )
     for layer in (model.block.up, model.block.down):
-        fully_shard(layer, mesh=data)
-    fully_shard(model, mesh=data)
+        fully_shard(layer, mesh=data, **options)
+    fully_shard(model, mesh=data, **options)
 
 
 def batch(step: int) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ import plugrad
 import plugrad.distributed as dist
 from plugrad import nn
 from plugrad.distributed import checkpoint
-from plugrad.distributed.device_mesh import init_device_mesh
+from plugrad.distributed.device_mesh import DeviceMesh, init_device_mesh
 from plugrad.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from plugrad.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
 from plugrad.distributed.tensor.parallel import ColwiseParallel, parallelize_module
@@ -53,6 +53,18 @@ def test_replicas_of_tensor_parallel_shards() -> None:
         assert net.block.up.weight.placements == (R, Shard(0), Shard(0))
         share = mesh["replicas"].get_local_rank() * 2 + mesh["shards"].get_local_rank()
         train(net, adam, share, 4)
+        return wholes(net)
+
+    expected = alone(adam)
+    for found in on_ranks(8, _model(), program):
+        agree(found, expected)
+
+
+def test_neighbours_gather_for_backward_beside_tensor_parallel_ranks() -> None:
+    def program(net: Any) -> list[Any]:
+        mesh = init_device_mesh("cpu", (4, 2), mesh_dim_names=("dp", "tp"))
+        shard(net, mesh, mesh["dp"], reshard_after_forward=2)
+        train(net, adam, mesh["dp"].get_local_rank(), 4)
         return wholes(net)
 
     expected = alone(adam)
@@ -191,6 +203,16 @@ def test_meshes_that_are_no_parts_of_one_are_refused() -> None:
                 fully_shard(net, mesh=mesh)
 
     on_ranks(2, nn.Linear(2, 2), program)
+
+
+def test_a_smaller_world_needs_a_mesh_of_all_ranks() -> None:
+    def program(net: Any) -> None:
+        mesh = DeviceMesh("cpu", [0, 1, 2, 3])
+        if dist.get_rank() < 4:
+            with pytest.raises(NotImplementedError, match="does not have all 5 ranks"):
+                fully_shard(net, mesh=mesh, reshard_after_forward=2)
+
+    on_ranks(5, nn.Linear(2, 2), program)
 
 
 def test_sums_that_are_not_taken_are_refused() -> None:

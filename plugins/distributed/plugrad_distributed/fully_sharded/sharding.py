@@ -67,8 +67,9 @@ def fully_shard(
         mesh: of one dimension; or of two, with names: parameters are cut along the second one, and
             ranks along the first have the same parts. By default one of all ranks.
         reshard_after_forward: whether gathered parameters are freed after forward. By default they
-            are, except those of the root, which backward needs first. The size of the mesh counts
-            as True, and 1 as False; other numbers are not supported.
+            are, except those of the root, which backward needs first. A number says how many ranks
+            next to each other have them together then, so that backward gathers among fewer ranks,
+            such as those of a machine: the size of the mesh is as True, and 1 as False.
         shard_placement_fn: gives the `Shard` of a parameter, or None for `Shard(0)`. Other
             dimensions must be divisible by the number of ranks.
         mp_policy: dtypes of computation and reduction.
@@ -78,7 +79,8 @@ def fully_shard(
     Raises:
         TypeError, ValueError: an argument does not fit; a parameter is a scalar, or is shared with
             a module that was sharded before; parameters of the group have several dtypes.
-        NotImplementedError: `reshard_after_forward` is another number.
+        NotImplementedError: `reshard_after_forward` is a smaller number of ranks, and the mesh is
+            no part of one that has all ranks.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.fsdp import fully_shard
@@ -100,11 +102,14 @@ def fully_shard(
     mesh = _mesh(mesh, places)
     for parameter, found in places:
         _check_parallel(parameter, mesh, found[0].full_name)
-    reshards = _resharding(reshard_after_forward, mesh)
+    left = _resharding(reshard_after_forward, mesh)
+    count = mesh.size(mesh.ndim - 1)
     group = None
     if places:
         group = _group(modules, places, mesh, mp_policy, shard_placement_fn)
-        group.reshard_after_forward = reshards
+        group.reshard_after_forward = left > 1 or count == 1
+        if 1 < left < count:
+            group.neighbours = mesh._neighbours_of(left)
         watch_state(group)
     unit = Unit(modules, mp_policy, reshard_after_forward is None)
     unit.group = group
@@ -224,16 +229,15 @@ def _check_parallel(parameter: Tensor, mesh: DeviceMesh, name: str) -> None:
         )
 
 
-def _resharding(value: Any, mesh: DeviceMesh) -> bool:
-    """Whether parameters are freed after forward.
+def _resharding(value: Any, mesh: DeviceMesh) -> int:
+    """How many ranks have the parameters together after forward.
 
     Raises:
         ValueError: it is neither a bool nor a divisor of the number of ranks.
-        NotImplementedError: it is another divisor than 1 and that number.
     """
-    if value is None or isinstance(value, bool):
-        return value is not False
     count = mesh.size(mesh.ndim - 1)
+    if value is None or isinstance(value, bool):
+        return 1 if value is False else count
     if not isinstance(value, int):
         raise ValueError(
             "reshard_after_forward should be a bool or an int representing the group size to "
@@ -244,12 +248,7 @@ def _resharding(value: Any, mesh: DeviceMesh) -> bool:
             "If passing reshard_after_forward as an int, it should be a factor of "
             f"{count}, not {value}"
         )
-    if value not in (1, count):
-        raise NotImplementedError(
-            f"fully_shard: reshard_after_forward={value} for {count} ranks is not supported; pass "
-            "True or False"
-        )
-    return value == count
+    return value
 
 
 def _group(

@@ -65,6 +65,7 @@ class DeviceMesh:
         self._root = self if _root is None else _root
         self._root_dims = _root_dims or tuple(range(ranks.ndim))
         self._flattened: dict[str, DeviceMesh] = {}
+        self._neighbours: dict[Any, ProcessGroup] = {}
         if not is_initialized():
             init_process_group()
         self._everyone = default_group()
@@ -232,6 +233,30 @@ class DeviceMesh:
         )
         root._flattened[name] = flat
         return flat
+
+    def _neighbours_of(self, count: int) -> ProcessGroup:
+        """The group of `count` ranks next to each other along the last dimension that this rank is
+        in. All ranks call this.
+
+        Raises:
+            NotImplementedError: the mesh is part of one that does not have all ranks.
+        """
+        root = self._root
+        dims = self._root_dims if self.ndim == 1 else self._root_dims[-1:]
+        found = root._neighbours.get((dims, count))
+        if found is not None:
+            return found
+        if root.size() != default_group().size():
+            raise NotImplementedError(
+                f"{root!r} does not have all {default_group().size()} ranks, so the others cannot "
+                "take part in making groups of neighbours"
+            )
+        others = [dim for dim in range(root.ndim) if dim not in dims]
+        for row in root._ranks.transpose(*others, *dims).reshape(-1, count):
+            made = new_group(row.tolist(), group_desc=f"neighbours_{count}")
+            if isinstance(made, ProcessGroup):
+                root._neighbours[dims, count] = made
+        return root._neighbours[dims, count]
 
     @staticmethod
     def _concatenate(device_mesh_list: Sequence[DeviceMesh]) -> DeviceMesh:
