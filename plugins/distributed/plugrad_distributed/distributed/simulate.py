@@ -9,7 +9,7 @@ one and from what communication costs.
 
 from __future__ import annotations
 
-from plugrad_distributed.planning.costs import Call, Costs, Line, Point, fit_line
+from plugrad_distributed.planning.costs import Call, Costs, Line, Point, fastest, fit_line
 from plugrad_distributed.planning.measuring import measure_collectives, measure_contention
 from plugrad_distributed.planning.predictions import Memory, Prediction, Table
 from plugrad_distributed.planning.profiles import NodeCost, ParameterCost, Profile
@@ -37,6 +37,7 @@ __all__ = [
     "Profile",
     "Table",
     "TensorParallel",
+    "fastest",
     "fit_line",
     "measure_collectives",
     "measure_contention",

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ALGORITHMS", "Call", "Costs", "Line", "Point", "fit_line"]
+__all__ = ["ALGORITHMS", "Call", "Costs", "Line", "Point", "fastest", "fit_line"]
 
 
 class Line(NamedTuple):
@@ -310,3 +310,23 @@ class Costs:
             key: [Point(*point) for point in points] for key, points in held["measured"].items()
         }
         return cls(**held)
+
+
+def fastest(one: Costs, other: Costs) -> Costs:
+    """The less of each figure of two measurements of the same machine: whatever else ran there only
+    added to them. `contention` is a ratio; it is that of the second."""
+    measured = {
+        name: [
+            Point(a.ranks, a.size, min(a.seconds, b.seconds))
+            for a, b in zip(points, other.measured[name], strict=True)
+        ]
+        for name, points in one.measured.items()
+    }
+    return Costs.fitted(
+        measured,
+        cores=int(one.cores),
+        contention=other.contention,
+        copy=min(one.copy, other.copy),
+        overlap=max(one.overlap, other.overlap),
+        about=one.about,
+    )

@@ -112,18 +112,24 @@ def flow_of_buckets(
     return flow
 
 
-def in_units(parameters: Sequence[ParameterCost], least: float) -> list[list[ParameterCost]]:
+def in_units(
+    parameters: Sequence[ParameterCost], least: float, cuts: Sequence[int] | None = None
+) -> list[list[ParameterCost]]:
     """Parameters in the order of their use; those of one layer are together, and layers until a
-    unit has so many bytes."""
+    unit has so many bytes, or up to the next of the layers in `cuts`."""
     found: list[list[ParameterCost]] = []
+    layer = -1
     for parameter in sorted(parameters, key=lambda each: each.used):
-        together = found and (
-            found[-1][-1].used == parameter.used or sum(p.bytes for p in found[-1]) < least
-        )
-        if together:
-            found[-1].append(parameter)
+        same = bool(found) and found[-1][-1].used == parameter.used
+        layer += not same
+        if cuts is None:
+            begins = not found or sum(p.bytes for p in found[-1]) >= least
         else:
+            begins = not found or layer in cuts
+        if begins and not same:
             found.append([parameter])
+        else:
+            found[-1].append(parameter)
     return found
 
 

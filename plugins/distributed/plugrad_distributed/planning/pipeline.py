@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -91,21 +92,33 @@ def _ready(
     return done[needed] + way if needed in done else None
 
 
-def stages_of_nodes(profile: Profile, stages: int) -> list[int]:
-    """The stage of each node: the forward pass is cut where its parts take about as long, and what
-    is computed for a stage's backward pass and optimizer belongs to it. Optimizers' nodes get -1.
+def stages_of_nodes(
+    profile: Profile, stages: int, cuts: Sequence[int] | None = None
+) -> list[int]:
+    """The stage of each node: the forward pass is cut before the layers in `cuts`, or where its
+    parts take about as long, and what is computed for a stage's backward pass belongs to it.
+    Optimizers' nodes get -1.
 
     Raises:
-        ValueError: there are more stages than layers.
+        ValueError: there are more stages than layers, or cuts that do not make so many.
     """
-    layers = len({parameter.used for parameter in profile.parameters})
-    if stages > layers:
+    layers = profile.layers
+    if stages > len(layers):
         raise ValueError(
-            f"Pipeline: stages must be at most the number of layers with parameters, {layers}, "
-            f"got {stages}"
+            f"Pipeline: stages must be at most the number of layers with parameters, "
+            f"{len(layers)}, got {stages}"
         )
     forward = [node.seconds for node in profile.nodes if node.phase == "forward"]
-    found = _cut(forward, stages)
+    if cuts is None:
+        found = _cut(forward, stages)
+    elif len(cuts) != stages - 1 or max([0, *cuts]) >= len(layers):
+        raise ValueError(
+            f"Pipeline: cuts must be {stages - 1} of the layers 1 to {len(layers) - 1} for "
+            f"{stages} stages, got {tuple(cuts)}"
+        )
+    else:
+        starts = [layers[cut] for cut in cuts]
+        found = [bisect_right(starts, number) for number in range(len(forward))]
     where = {
         name: found[number]
         for number, node in enumerate(profile.nodes[: len(found)])

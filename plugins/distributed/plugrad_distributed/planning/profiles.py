@@ -86,6 +86,11 @@ class Profile:
         return sum(parameter.bytes for parameter in self.parameters)
 
     @property
+    def layers(self) -> list[int]:
+        """The nodes that use parameters first, in the order of the forward pass."""
+        return sorted({parameter.used for parameter in self.parameters})
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Bytes of all memory that nodes make, gradients of parameters apart."""
         gradients = {parameter.grad for parameter in self.parameters}

@@ -209,7 +209,7 @@ class _Run:
 
     def _gathered(self, data: FullySharded, seconds: Sequence[float]) -> Flow:
         """Both passes, while which parameters are gathered and gradients are scattered."""
-        units = in_units(self.profile.parameters, data.unit_mb * MIB)
+        units = in_units(self.profile.parameters, data.unit_mb * MIB, data.cuts)
         gather, scatter = self.data.of("all_gather"), self.data.of("reduce_scatter")
         overlap = self.costs.overlap
         return flow_of_units(self.profile, seconds, units, gather, scatter, overlap=overlap)
@@ -251,7 +251,7 @@ class _Run:
     def staged(self, data: Data, pipeline: Pipeline) -> Prediction:
         depth, count = self.mesh.pipeline, pipeline.microbatches
         total = depth * pipeline.stages_per_rank
-        stages = stages_of_nodes(self.profile, total)
+        stages = stages_of_nodes(self.profile, total, pipeline.cuts)
         nodes = self.profile.nodes
         times: dict[str, list[float]] = {"forward": [0.0] * total, "backward": [0.0] * total}
         for number, stage in enumerate(stages):
@@ -340,7 +340,7 @@ class _Run:
         state = own.optimizer_bytes * whole / max(self.profile.parameter_bytes, 1)
         buffers = own.buffer_bytes * 1.0
         if isinstance(data, FullySharded) and own.parameters:
-            units = in_units(own.parameters, data.unit_mb * MIB)
+            units = in_units(own.parameters, data.unit_mb * MIB, data.cuts)
             sizes = [sum(parameter.bytes for parameter in unit) for unit in units]
             # One that is used and one that is gathered, and the gradient of one. In a pipeline
             # all stay gathered for the whole step.
