@@ -1,4 +1,4 @@
-"""The models of `benchmarks.processes.scaling`, as lists of parts, and how each is spread over ranks.
+"""The models of `benchmarks.processes.scaling`, as lists of parts, and how they are spread.
 
 Parts are what fully sharded units and stages of pipelines are made of. The predictions are told of
 the same cuts: see `layer_cuts`.
@@ -64,9 +64,7 @@ def cnn() -> Scaled:
     parts: list[nn.Module] = []
     for before, after in ((3, 32), (32, 64), (64, 128)):
         convolution = nn.Conv2d(before, after, 3, padding=1)
-        parts.append(
-            nn.Sequential(convolution, nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2))
-        )
+        parts.append(nn.Sequential(convolution, nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)))
     parts.append(nn.Sequential(nn.Flatten(), nn.Linear(128 * 16, 10)))
     x, y = plugrad.randn(32, 3, 32, 32), plugrad.randint(0, 10, (32,))
     return Scaled(parts, x, y, {2: (1,), 4: (1, 2, 3)}, {})
@@ -154,12 +152,13 @@ def optimizer_of(model: nn.Module) -> Any:
     return optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
 
 
-def training_step(model: Any, scaled: Scaled) -> Callable[[], None]:
+def training_step(model: Any, scaled: Scaled) -> Callable[..., None]:
+    """With the batch of the model, or another one."""
     optimizer = optimizer_of(model)
 
-    def step() -> None:
+    def step(x: Tensor = scaled.x, y: Tensor = scaled.y) -> None:
         optimizer.zero_grad()
-        F.cross_entropy(model(scaled.x), scaled.y).backward()
+        F.cross_entropy(model(x), y).backward()
         optimizer.step()
 
     return step

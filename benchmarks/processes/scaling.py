@@ -113,6 +113,18 @@ class Turns:
             time.sleep(0.005)
 
 
+class Plain:
+    """A model that is not spread, for its profile and its contention."""
+
+    def __init__(self, scaled: Scaled) -> None:
+        self.batch = scaled.x, scaled.y
+        self.step = training_step(nn.Sequential(*scaled.parts), scaled)
+
+    def profile(self) -> Profile:
+        smaller = tuple([each[: len(each) // MICROBATCHES] for each in self.batch])
+        return profile_step(self.step, *self.batch, smaller=smaller, repeats=2)
+
+
 class Contest:
     """The models on the first 1, 2 and 4 ranks, and what was found so far, on the first rank."""
 
@@ -126,7 +138,7 @@ class Contest:
         self.costs: Costs | None = None
         self.contentions: dict[str, list[float]] = {}
         self.groups = {ranks: dist.new_group(list(range(ranks))) for ranks in PROCESSES}
-        self.plain = {name: plain_step(make()) for name, make in MODELS.items()}
+        self.plain = {name: Plain(make()) for name, make in MODELS.items()}
         for case in self.times:
             self.turns.take(case[2], lambda c=case: self.prepare(c))
 
@@ -171,7 +183,7 @@ class Contest:
         self.times[case] += [max(each) for each in zip(*every, strict=True)]
 
     def profile(self, name: str) -> None:
-        found = profile_step(plain_step(MODELS[name]()), repeats=2)
+        found = self.plain[name].profile()
         best = self.profiles.setdefault(name, found)
         if found.step_seconds < best.step_seconds:
             self.profiles[name] = found
@@ -182,7 +194,7 @@ class Contest:
 
     def measure_contention(self, name: str) -> None:
         """Of a step without communication, on as many ranks as there are cores."""
-        found = measure_contention(self.plain[name], self.groups[2])
+        found = measure_contention(self.plain[name].step, self.groups[2])
         self.contentions.setdefault(name, []).append(found)
 
     def costs_of(self, name: str) -> Costs:
@@ -228,10 +240,6 @@ class Contest:
         for name, profile in self.profiles.items():
             profile.save(folder / f"{name}.json")
         (folder / "measured.json").write_text(json.dumps(self.rows(), indent=1) + "\n")
-
-
-def plain_step(scaled: Scaled) -> Callable[[], None]:
-    return training_step(nn.Sequential(*scaled.parts), scaled)
 
 
 def run_worker(folder: Path, seconds: float, count: int) -> None:
