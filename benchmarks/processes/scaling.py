@@ -1,12 +1,13 @@
-"""Predicted step times beside measured ones: DistributedDataParallel on 1, 2 and 4 processes.
+"""Predicted steps beside measured ones: four ways to spread a model over 1, 2 and 4 processes.
 
     python -m benchmarks.processes.scaling [--seconds S] [--json FOLDER] [--smoke]
 
-Four processes take turns: a few steps of each model on 1 process, on 2, on 4, a profile of
-each model, what collectives cost. Processes that have no turn sleep. The fastest of all turns
-counts on both sides, as whatever else runs on the machine only adds to it; medians are shown, too.
-Each process computes with one thread. With more processes than cores, each computes slower by the
-ratio of both: that is what the prediction assumes.
+DistributedDataParallel, fully sharded, tensor parallel and pipeline. Four processes take turns: a
+few steps of each model and each way on 1 process, on 2, on 4, a profile of each model, what
+communication costs. Processes that have no turn sleep. The fastest of all turns counts on both
+sides, as whatever else runs on the machine only adds to it; medians are shown, too. Each process
+computes with one thread. With more processes than cores, they share the cores: that is what the
+prediction assumes. Memory is what Python and NumPy allocate, by tracemalloc.
 
 With --json, profiles, costs and the table are written to a folder, for the pictures of docs/.
 """
@@ -14,6 +15,7 @@ With --json, profiles, costs and the table are written to a folder, for the pict
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import shutil
@@ -22,23 +24,36 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("PLUGRAD_NUM_THREADS", "1")
 
 import plugrad
 import plugrad.distributed as dist
-from plugrad import Tensor, nn, optim
+from benchmarks.processes.scaled_models import (
+    MICROBATCHES,
+    MODELS,
+    SPREAD,
+    Scaled,
+    layer_cuts,
+    training_step,
+)
+from plugrad import nn
 from plugrad.distributed.simulate import (
     Costs,
     DataParallel,
-    Point,
+    FullySharded,
+    Pipeline,
+    Prediction,
     Profile,
+    TensorParallel,
+    fastest,
     measure_collectives,
     measure_contention,
     profile_step,
@@ -46,63 +61,33 @@ from plugrad.distributed.simulate import (
 )
 
 PROCESSES = (1, 2, 4)
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+
+Case = tuple[str, str, int]
 
 
-def mlp() -> tuple[nn.Module, Tensor, Tensor]:
-    """784-1024-1024-1024-10, batch 128."""
-    widths = (784, 1024, 1024, 1024, 10)
-    layers: list[nn.Module] = []
-    for before, after in pairwise(widths):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    model = nn.Sequential(*layers[:-1])
-    return model, plugrad.randn(128, 784), plugrad.randint(0, 10, (128,))
+def cases() -> Iterator[Case]:
+    """Model, strategy and processes. Convolutions have no tensor parallel style."""
+    for name, make in MODELS.items():
+        scaled = make()
+        for way in SPREAD:
+            if way == "tensor parallel" and not scaled.plan:
+                continue
+            for ranks in PROCESSES:
+                yield name, way, ranks
 
 
-def cnn() -> tuple[nn.Module, Tensor, Tensor]:
-    """Three convolutions with batch norm on 32 x 32 images, batch 32."""
-    layers: list[nn.Module] = []
-    for before, after in ((3, 32), (32, 64), (64, 128)):
-        layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
-        layers.append(nn.MaxPool2d(2))
-    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128 * 16, 10))
-    return model, plugrad.randn(32, 3, 32, 32), plugrad.randint(0, 10, (32,))
-
-
-class Transformer(nn.Module):
-    """Two blocks of width 256 with 4 heads, and a classifier of the mean."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        layer = nn.TransformerEncoderLayer(256, 4, 1024, 0.0, batch_first=True)
-        self.blocks = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.head = nn.Linear(256, 10)
-
-    def forward(self, x: Tensor) -> Any:
-        return self.head(self.blocks(x).mean(1))
-
-
-def transformer() -> tuple[nn.Module, Tensor, Tensor]:
-    return Transformer(), plugrad.randn(8, 64, 256), plugrad.randint(0, 10, (8,))
-
-
-MODELS: dict[str, Callable[[], tuple[nn.Module, Tensor, Tensor]]] = {
-    "mlp": mlp,
-    "cnn": cnn,
-    "transformer": transformer,
-}
-
-
-def training_step(model: Any, x: Tensor, y: Tensor) -> Callable[[], None]:
-    """A step with SGD with momentum."""
-    optimizer = optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x), y).backward()
-        optimizer.step()
-
-    return step
+def predicted(scaled: Scaled, way: str, ranks: int, profile: Profile, costs: Costs) -> Prediction:
+    """What `simulate` says of a case, with the same units and stages as in the run."""
+    if way == "data parallel":
+        return simulate(profile, DataParallel(), ranks, costs)
+    if way == "tensor parallel":
+        return simulate(profile, TensorParallel(ranks), ranks, costs)
+    if way == "fully sharded":
+        cuts = layer_cuts(scaled.parts, range(1, len(scaled.parts)))
+        return simulate(profile, FullySharded(cuts=cuts), ranks, costs)
+    cuts = layer_cuts(scaled.parts, scaled.stages.get(ranks, ()))
+    return simulate(profile, Pipeline(ranks, MICROBATCHES, cuts=cuts), ranks, costs)
 
 
 # What the processes do
@@ -128,57 +113,88 @@ class Turns:
             time.sleep(0.005)
 
 
+class Plain:
+    """A model that is not spread, for its profile and its contention."""
+
+    def __init__(self, scaled: Scaled) -> None:
+        self.batch = scaled.x, scaled.y
+        self.step = training_step(nn.Sequential(*scaled.parts), scaled)
+
+    def profile(self) -> Profile:
+        smaller = tuple([each[: len(each) // MICROBATCHES] for each in self.batch])
+        return profile_step(self.step, *self.batch, smaller=smaller, repeats=2)
+
+
 class Contest:
     """The models on the first 1, 2 and 4 ranks, and what was found so far, on the first rank."""
 
     def __init__(self, folder: Path) -> None:
         self.turns = Turns(folder)
         self.folder = folder
-        self.steps: dict[tuple[str, int], Callable[[], None]] = {}
-        self.groups: dict[int, Any] = {}
-        self.times: dict[tuple[str, int], list[float]] = {}
+        self.steps: dict[Case, Callable[[], None]] = {}
+        self.times: dict[Case, list[float]] = {case: [] for case in cases()}
+        self.memory: dict[Case, float] = {}
         self.profiles: dict[str, Profile] = {}
         self.costs: Costs | None = None
         self.contentions: dict[str, list[float]] = {}
-        for ranks in PROCESSES:
-            group = self.groups[ranks] = dist.new_group(list(range(ranks)))
-            for name, make in MODELS.items():
-                self.times[name, ranks] = []
-                if dist.get_rank() < ranks:
-                    plugrad.manual_seed(0)
-                    model, x, y = make()
-                    wrapped = nn.parallel.DistributedDataParallel(model, process_group=group)
-                    step = self.steps[name, ranks] = training_step(wrapped, x, y)
-                    for _ in range(3):
-                        step()
+        self.groups = {ranks: dist.new_group(list(range(ranks))) for ranks in PROCESSES}
+        self.plain = {name: Plain(make()) for name, make in MODELS.items()}
+        for case in self.times:
+            self.turns.take(case[2], lambda c=case: self.prepare(c))
 
-    def run_steps(self, name: str, ranks: int, count: int) -> None:
+    def prepare(self, case: Case) -> None:
+        """Make a case's model, and find out how much memory a step takes with it."""
+        name, way, ranks = case
+        group = self.groups[ranks]
+
+        def make() -> Callable[[], None]:
+            plugrad.manual_seed(0)
+            step = SPREAD[way](MODELS[name](), group)
+            step()
+            step()
+            return step
+
+        make()  # what is loaded or made once does not count
+        gc.collect()
+        tracemalloc.start()
+        try:
+            step = self.steps[case] = make()
+            gc.collect()
+            tracemalloc.reset_peak()
+            step()
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        every: list[Any] = [None] * ranks
+        dist.all_gather_object(every, peak, group=group)
+        self.memory[case] = max(every)
+
+    def run_steps(self, case: Case, count: int) -> None:
         """A step takes as long as on its slowest rank."""
         own: list[float] = []
-        group, step = self.groups[ranks], self.steps[name, ranks]
+        group, step = self.groups[case[2]], self.steps[case]
         for _ in range(count):
             dist.barrier(group=group)
             start = time.perf_counter()
             step()
             own.append(time.perf_counter() - start)
-        every: list[Any] = [None] * ranks
+        every: list[Any] = [None] * case[2]
         dist.all_gather_object(every, own, group=group)
-        self.times[name, ranks] += [max(each) for each in zip(*every, strict=True)]
+        self.times[case] += [max(each) for each in zip(*every, strict=True)]
 
     def profile(self, name: str) -> None:
-        model, x, y = MODELS[name]()
-        found = profile_step(training_step(model, x, y), repeats=2)
+        found = self.plain[name].profile()
         best = self.profiles.setdefault(name, found)
         if found.step_seconds < best.step_seconds:
             self.profiles[name] = found
 
     def measure_costs(self) -> None:
-        self.costs = fastest(self.costs, measure_collectives(rounds=5, seconds=0.2))
+        found = measure_collectives(rounds=5, seconds=0.2)
+        self.costs = found if self.costs is None else fastest(self.costs, found)
 
     def measure_contention(self, name: str) -> None:
         """Of a step without communication, on as many ranks as there are cores."""
-        plain = training_step(*MODELS[name]())
-        found = measure_contention(plain, self.groups[2])
+        found = measure_contention(self.plain[name].step, self.groups[2])
         self.contentions.setdefault(name, []).append(found)
 
     def costs_of(self, name: str) -> Costs:
@@ -188,8 +204,9 @@ class Contest:
 
     def round(self, count: int) -> None:
         for name in MODELS:
-            for ranks in PROCESSES:
-                self.turns.take(ranks, lambda n=name, r=ranks: self.run_steps(n, r, count))
+            for case in self.times:
+                if case[0] == name:
+                    self.turns.take(case[2], lambda c=case: self.run_steps(c, count))
             self.turns.take(1, lambda n=name: self.profile(n))
             self.turns.take(2, lambda n=name: self.measure_contention(n))
         self.turns.take(max(PROCESSES), self.measure_costs)
@@ -197,16 +214,22 @@ class Contest:
     def rows(self) -> list[dict[str, Any]]:
         """Those of the table."""
         found = []
-        for (name, ranks), own in sorted(self.times.items()):
-            predicted = simulate(self.profiles[name], DataParallel(), ranks, self.costs_of(name))
+        made = {name: make() for name, make in MODELS.items()}
+        for case, own in self.times.items():
+            name, way, ranks = case
+            costs = self.costs_of(name)
+            expected = predicted(made[name], way, ranks, self.profiles[name], costs)
             found.append({
                 "model": name,
+                "strategy": way,
                 "processes": ranks,
-                "predicted": predicted.step_time,
+                "predicted": expected.step_time,
                 "fastest": min(own),
                 "median": statistics.median(own),
                 "steps": len(own),
-                "contention": self.costs_of(name).contention,
+                "predicted_bytes": expected.memory.total,
+                "measured_bytes": self.memory[case],
+                "contention": costs.contention,
             })  # fmt: skip
         return found
 
@@ -216,28 +239,7 @@ class Contest:
         self.costs.save(folder / "costs.json")
         for name, profile in self.profiles.items():
             profile.save(folder / f"{name}.json")
-        (folder / "ddp.json").write_text(json.dumps(self.rows(), indent=1) + "\n")
-
-
-def fastest(one: Costs | None, other: Costs) -> Costs:
-    """The less of each figure of two measurements."""
-    if one is None:
-        return other
-    measured = {
-        name: [
-            Point(a.ranks, a.size, min(a.seconds, b.seconds))
-            for a, b in zip(points, other.measured[name], strict=True)
-        ]
-        for name, points in one.measured.items()
-    }
-    return Costs.fitted(
-        measured,
-        cores=int(one.cores),
-        contention=other.contention,
-        copy=min(one.copy, other.copy),
-        overlap=max(one.overlap, other.overlap),
-        about=one.about,
-    )
+        (folder / "measured.json").write_text(json.dumps(self.rows(), indent=1) + "\n")
 
 
 def run_worker(folder: Path, seconds: float, count: int) -> None:
@@ -275,11 +277,16 @@ def launch(*arguments: str) -> None:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    lines = ["model        processes  predicted     fastest      median  predicted/fastest"]
+    lines = [
+        f"{'model':<12}{'strategy':<16}{'n':>2}{'predicted':>11}{'fastest':>10}{'median':>10}"
+        f"{'ratio':>7}{'predicted':>12}{'memory':>9}{'ratio':>7}"
+    ]
     lines += [
-        f"{row['model']:<12} {row['processes']:>9} {row['predicted'] * 1e3:>7.1f} ms "
-        f"{row['fastest'] * 1e3:>8.1f} ms {row['median'] * 1e3:>8.1f} ms "
-        f"{row['predicted'] / row['fastest']:>18.2f}"
+        f"{row['model']:<12}{row['strategy']:<16}{row['processes']:>2}"
+        f"{row['predicted'] * 1e3:>8.1f} ms{row['fastest'] * 1e3:>7.1f} ms"
+        f"{row['median'] * 1e3:>7.1f} ms{row['predicted'] / row['fastest']:>7.2f}"
+        f"{row['predicted_bytes'] / 1e6:>9.1f} MB{row['measured_bytes'] / 1e6:>6.1f} MB"
+        f"{row['predicted_bytes'] / row['measured_bytes']:>7.2f}"
         for row in rows
     ]
     return "\n".join(lines)
@@ -290,7 +297,7 @@ def main() -> None:
         prog="python -m benchmarks.processes.scaling", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument(
-        "--seconds", type=float, default=120.0, metavar="S",
+        "--seconds", type=float, default=300.0, metavar="S",
         help="turns are taken for so long; the table so far is printed after each round "
         "(default: %(default)s)",
     )  # fmt: skip
