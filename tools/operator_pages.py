@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from reference import ROOT, Family, Stub, anchor, block, families, heading
+from reference import ROOT, Family, Stub, anchor, block, families
 
 # Where the pages are, below docs/.
 FOLDER = "reference/operators"
@@ -135,9 +135,8 @@ def explained(entry: dict[str, Any]) -> list[str]:
     parts = [str(entry["doc"]).strip()]
     if "args" in entry:
         parts.append("\n".join(f"* `{name}`: {text}" for name, text in entry["args"].items()))
-    for key in ("example", "example_inplace"):
-        if key in entry:
-            parts.append(f"```pycon\n{str(entry[key]).strip()}\n```")
+    examples = [entry[key] for key in ("example", "example_inplace") if key in entry]
+    parts += [f"```pycon\n{str(example).strip()}\n```" for example in examples]
     parts.append(f"Schema:\n\n```text\n{entry['func']}\n```")
     if "source" in entry:
         parts.append(f"Source: {str(entry['source']).strip()}")
