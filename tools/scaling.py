@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -28,6 +29,10 @@ from plugrad.distributed.simulate import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import svg_dark  # noqa: E402  # beside this file, which is run by its path
+
 PAGE = ROOT / "docs" / "scaling.md"
 FOLDER = ROOT / "docs" / "pictures"
 MEASURED = ROOT / "docs" / "results" / "2026-11-27-scaling"
@@ -119,6 +124,7 @@ def draw(model: str) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' "
         f"viewBox='0 0 {width} {height}' role='img' aria-label='{escape(title)}'>",
         f"<title>{escape(title)}</title>",
+        svg_dark.style(),
         f"<rect width='{width}' height='{height}' fill='#ffffff'/>",
         _text(LEFT, 20, title, "start", "#6b7280"),
         *_axes(),
