@@ -143,6 +143,7 @@ class MPICarrier(Carrier):
     """
 
     name: ClassVar[str] = "mpi"
+    starts_mpi: ClassVar[bool] = True
 
     def __init__(
         self, mpi: Any, comm: Any, monitor: Monitor, ranks: Sequence[int], name: str
@@ -349,11 +350,15 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
         ValueError: they are not.
     """
     if size not in (-1, count) and count == 1:
+        from mpi4py import MPI
+
+        library = MPI.Get_library_version().strip().splitlines()[0]
         raise ValueError(
-            f"init_process_group(): world_size is {size}, but MPI did not start this process as "
-            "one of several, and processes started by torchrun or multiprocessing do not belong "
-            f"to MPI: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} python "
-            "program.py`"
+            f"init_process_group(): world_size is {size}, but MPI ({library}) is on its own in "
+            "this process. Processes that torchrun or multiprocessing starts become one program "
+            "if the library is MPICH or one like it, and if nothing starts MPI before "
+            f"init_process_group(). Else run `plugrad launch -n {size} program.py` or `mpiexec -n "
+            f"{size} python program.py`"
         )
     if size not in (-1, count) or rank not in (-1, own):
         raise ValueError(
