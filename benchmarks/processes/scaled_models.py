@@ -145,16 +145,16 @@ def layer_cuts(parts: Sequence[nn.Module], cuts: Sequence[int]) -> tuple[int, ..
     return tuple(sum(layers[:cut]) for cut in cuts)
 
 
-# Steps, all with SGD with momentum
+# Steps, all with AdamW
 
 
-def optimizer_of(model: nn.Module) -> Any:
-    return optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+def optimizer_of(parameters: Any) -> Any:
+    return optim.AdamW(parameters, lr=1e-3)
 
 
 def training_step(model: Any, scaled: Scaled) -> Callable[..., None]:
     """With the batch of the model, or another one."""
-    optimizer = optimizer_of(model)
+    optimizer = optimizer_of(model.parameters())
 
     def step(x: Tensor = scaled.x, y: Tensor = scaled.y) -> None:
         optimizer.zero_grad()
@@ -192,7 +192,7 @@ def pipeline(scaled: Scaled, group: Any) -> Callable[[], None]:
     module = nn.Sequential(*scaled.parts[edges[rank] : edges[rank + 1]])
     stage = PipelineStage(module, rank, size, "cpu", group=group)
     schedule = Schedule1F1B(stage, MICROBATCHES, F.cross_entropy)
-    optimizer = optimizer_of(module)
+    optimizer = optimizer_of(module.parameters())
     args = (scaled.x,) if rank == 0 else ()
     target = scaled.y if rank == size - 1 else None
 

@@ -27,6 +27,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,10 @@ from benchmarks.processes.scaled_models import (
     SPREAD,
     Scaled,
     layer_cuts,
+    optimizer_of,
     training_step,
 )
+from benchmarks.report import extras, processor
 from plugrad import nn
 from plugrad.distributed.simulate import (
     Costs,
@@ -118,23 +121,34 @@ class Plain:
 
     def __init__(self, scaled: Scaled) -> None:
         self.batch = scaled.x, scaled.y
-        self.step = training_step(nn.Sequential(*scaled.parts), scaled)
+        self.model = nn.Sequential(*scaled.parts)
+        self.step = training_step(self.model, scaled)
+        self.optimizer = optimizer_of(self.model.parameters())
 
     def profile(self) -> Profile:
+        """The optimizer updates all parameters by one call, which is measured apart: a graph has
+        one that counts its steps in tensors."""
         smaller = tuple([each[: len(each) // MICROBATCHES] for each in self.batch])
-        return profile_step(self.step, *self.batch, smaller=smaller, repeats=2)
+
+        def backward(x: Any, y: Any) -> None:
+            self.model.zero_grad()
+            nn.functional.cross_entropy(self.model(x), y).backward()
+
+        return profile_step(
+            backward, *self.batch, optimizer=self.optimizer, smaller=smaller, repeats=2
+        )
 
 
 class Contest:
     """The models on the first 1, 2 and 4 ranks, and what was found so far, on the first rank."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, load: float) -> None:
         self.turns = Turns(folder)
-        self.folder = folder
+        self.about = about(load)
         self.steps: dict[Case, Callable[[], None]] = {}
         self.times: dict[Case, list[float]] = {case: [] for case in cases()}
         self.memory: dict[Case, float] = {}
-        self.profiles: dict[str, Profile] = {}
+        self.profiles: dict[str, list[Profile]] = {}
         self.costs: Costs | None = None
         self.contentions: dict[str, list[float]] = {}
         self.groups = {ranks: dist.new_group(list(range(ranks))) for ranks in PROCESSES}
@@ -183,13 +197,22 @@ class Contest:
         self.times[case] += [max(each) for each in zip(*every, strict=True)]
 
     def profile(self, name: str) -> None:
-        found = self.plain[name].profile()
-        best = self.profiles.setdefault(name, found)
-        if found.step_seconds < best.step_seconds:
-            self.profiles[name] = found
+        self.profiles.setdefault(name, []).append(self.plain[name].profile())
+
+    def profile_of(self, name: str) -> Profile:
+        """The fastest one. What does not depend on the batch is a difference: the median counts."""
+        found = self.profiles[name]
+        best = min(found, key=lambda each: each.step_seconds)
+        nodes = [
+            replace(node, held=min(node.seconds - node.fixed, statistics.median(held)))
+            for node, *held in zip(
+                best.nodes, *([node.held for node in each.nodes] for each in found), strict=True
+            )
+        ]
+        return replace(best, nodes=tuple(nodes))
 
     def measure_costs(self) -> None:
-        found = measure_collectives(rounds=5, seconds=0.2)
+        found = measure_collectives(rounds=5, seconds=0.2, optimizer=optimizer_of)
         self.costs = found if self.costs is None else fastest(self.costs, found)
 
     def measure_contention(self, name: str) -> None:
@@ -215,10 +238,11 @@ class Contest:
         """Those of the table."""
         found = []
         made = {name: make() for name, make in MODELS.items()}
+        profiles = {name: self.profile_of(name) for name in MODELS}
         for case, own in self.times.items():
             name, way, ranks = case
             costs = self.costs_of(name)
-            expected = predicted(made[name], way, ranks, self.profiles[name], costs)
+            expected = predicted(made[name], way, ranks, profiles[name], costs)
             found.append({
                 "model": name,
                 "strategy": way,
@@ -237,14 +261,28 @@ class Contest:
         assert self.costs is not None
         folder.mkdir(parents=True, exist_ok=True)
         self.costs.save(folder / "costs.json")
-        for name, profile in self.profiles.items():
-            profile.save(folder / f"{name}.json")
-        (folder / "measured.json").write_text(json.dumps(self.rows(), indent=1) + "\n")
+        for name in MODELS:
+            self.profile_of(name).save(folder / f"{name}.json")
+        found = {"about": self.about, "rows": self.rows()}
+        (folder / "measured.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
-def run_worker(folder: Path, seconds: float, count: int) -> None:
+def about(load: float) -> dict[str, str]:
+    """What the figures depend on."""
+    origin = import_module("plugrad.tensor.base").__file__ or ""
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": f"{os.cpu_count()} cores, {processor()}",
+        "core": "interpreted" if origin.endswith(".py") else "compiled",
+        "extras": extras(),
+        "mpi": import_module("mpi4py.MPI").Get_library_version().split("\n")[0].strip(),
+        "load": f"{load:.1f}",
+    }
+
+
+def run_worker(folder: Path, seconds: float, count: int, load: float) -> None:
     dist.init_process_group()
-    contest = Contest(folder)
+    contest = Contest(folder, load)
     end = time.monotonic() + seconds
     goes_on = [True]
     while goes_on[0]:
@@ -303,15 +341,17 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="write all figures there")
     parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
-    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        folder, seconds, count = arguments.worker
-        run_worker(Path(folder), float(seconds), int(count))
+        folder, seconds, count, load = arguments.worker
+        run_worker(Path(folder), float(seconds), int(count), float(load))
         return
     with tempfile.TemporaryDirectory() as temporary:
         seconds, count = (0.0, 1) if arguments.smoke else (arguments.seconds, 4)
-        launch(temporary, str(seconds), str(count))
+        # Before the run itself keeps the cores busy.
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+        launch(temporary, str(seconds), str(count), str(load))
         if arguments.json:
             shutil.copytree(Path(temporary) / "found", arguments.json, dirs_exist_ok=True)
 

@@ -332,6 +332,11 @@ def test_updates_of_dtensors_take_longer() -> None:
     assert simulate(layered(2), DataParallel(), 4, costs).step_time == pytest.approx(6)
 
 
+def test_updates_of_dtensors_need_memory_meanwhile() -> None:
+    memory = simulate(layered(2), FullySharded(), 4, overheads(temporary=3.0)).memory
+    assert memory.activations == 3 * MIB / 4
+
+
 def test_microbatches_take_time_on_each_stage() -> None:
     found = simulate(layered(2), Pipeline(1, 4), 1, overheads(microbatch=0.25))
     assert found.step_time == pytest.approx(6.0 + 4 * 0.25)

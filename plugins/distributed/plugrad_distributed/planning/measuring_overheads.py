@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -77,6 +78,7 @@ def measure_overheads(
         gathered=max(0.0, (one - unit - took["plain"]) / parameters),
         updated=updated,
         updated_byte=max(0.0, large / (4 * LARGE * LARGE)),
+        temporary=_allocated(actions["large sharded update"]) / (4 * LARGE * LARGE),
         microbatch=max(0.0, piped - took["microbatch"]),
     )
 
@@ -93,6 +95,21 @@ def _fastest(actions: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
             best[name] = min(best[name], time.perf_counter() - start)
         calls += 1
     return best
+
+
+def _allocated(action: Callable[[], Any]) -> float:
+    """Bytes that Python and NumPy hold at most while something runs, beyond those before."""
+    runs = tracemalloc.is_tracing()
+    if not runs:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        action()
+        return float(tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        if not runs:
+            tracemalloc.stop()
 
 
 def _layers() -> Any:

@@ -9,7 +9,8 @@ __all__ = ["NO_OVERHEADS", "Overheads", "least"]
 
 @dataclass(frozen=True)
 class Overheads:
-    """Seconds of a rank that nothing else keeps busy, beside what kernels and collectives take.
+    """What a rank needs beside kernels and collectives; in seconds of one that is alone, if nothing
+    else is said.
 
     Attributes:
         layer: a tensor parallel layer, forward and backward, beyond a plain one.
@@ -17,6 +18,7 @@ class Overheads:
         gathered: each parameter of a unit.
         updated: an optimizer's update of a parameter that is a DTensor, beyond a plain one.
         updated_byte: of each byte of such a parameter: what runs as several operators.
+        temporary: memory that such an update needs meanwhile, as a multiple of the parameter's.
         microbatch: a microbatch through a stage of a pipeline, forward and backward.
     """
 
@@ -25,6 +27,7 @@ class Overheads:
     gathered: float = 0.0
     updated: float = 0.0
     updated_byte: float = 0.0
+    temporary: float = 0.0
     microbatch: float = 0.0
 
     def __post_init__(self) -> None:

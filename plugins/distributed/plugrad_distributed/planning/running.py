@@ -90,16 +90,18 @@ class Run:
         share = own.parameter_bytes / max(self.profile.parameter_bytes, 1)
         part = 1 / self.mesh.data if isinstance(data, FullySharded) else 1.0
         nodes = [node for node in self.profile.nodes if node.phase == "optimizer"]
-        if isinstance(data, FullySharded):
-            updated = own.parameters
-        else:
-            names = {each.name for each in self.split.updated}
-            updated = tuple([each for each in own.parameters if each.name in names])
+        updated = self._updated(data, own)
         overheads = self.costs.overheads
         fixed = sum(node.fixed for node in nodes) + overheads.updated * len(updated)
         found = fixed + sum(node.seconds - node.fixed for node in nodes) * part * share
         found += overheads.updated_byte * sum(each.bytes for each in updated) * part
         return found, fixed
+
+    def _updated(self, data: Data, own: Profile) -> list[ParameterCost]:
+        """The parameters that are DTensors when the optimizer runs."""
+        names = {each.name for each in self.split.updated}
+        sharded = isinstance(data, FullySharded)
+        return [each for each in own.parameters if sharded or each.name in names]
 
     def _reduced(self, data: Data, profile: Profile, seconds: Sequence[float]) -> Flow:
         """The backward pass, while which gradients are reduced."""
@@ -321,7 +323,11 @@ class Run:
             buffers += (max(pairs) if self.mesh.pipeline == 1 else whole) + max(sizes)
         elif data is not None:
             buffers += whole  # buckets
-        return Memory(whole * part, whole * part, state * part, activations, buffers)
+        # While the optimizer runs, all gradients are there, and no activations.
+        largest = max((each.bytes for each in self._updated(data, own)), default=0)
+        meanwhile = self.costs.overheads.temporary * largest * part
+        living = max(activations, meanwhile)
+        return Memory(whole * part, whole * part, state * part, living, buffers)
 
     def _predicted(self, parts: Parts, memory: Memory) -> Prediction:
         mesh = self.mesh
