@@ -292,7 +292,7 @@ def test_carriers_that_cannot_be_used() -> None:
     try:
         with pytest.raises(PluginError, match=r"'odd'.*no_such_module"):
             dist.init_process_group("odd")
-        with pytest.raises(PluginError, match=r"'strange'.*no Carrier"):
+        with pytest.raises(PluginError, match=r"'strange'.*not a Carrier"):
             dist.init_process_group("strange")
         assert not dist.is_initialized()
     finally:

@@ -51,7 +51,7 @@ HOOKS = "from plugrad.plugins import Backend, hookimpl\n"
         ),
         (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return ['a']\n", "must return a mapping"),
         (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'a': 3}\n", "got 3 for 'a'"),
-        (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'_a': 'b'}\n", "no public name"),
+        (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'_a': 'b'}\n", "not a public name"),
         (
             HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'tensor': 'b'}\n",
             "claims 'tensor', which plugrad itself has",

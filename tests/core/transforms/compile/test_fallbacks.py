@@ -160,7 +160,7 @@ def test_an_optimizer_that_asks_for_its_state() -> None:
         model(x).sum().backward()
         optimizer.step()
 
-    assert "is asked for" in reason_of(step, plugrad.ones(1, 1), calls=5)
+    assert "is read" in reason_of(step, plugrad.ones(1, 1), calls=5)
 
 
 def test_a_whole_number_as_learning_rate_is_what_programs_are_told_apart_by() -> None:
