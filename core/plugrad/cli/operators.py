@@ -215,7 +215,7 @@ def _nothing(wanted: str) -> str:
     known = {short_name(op).partition(".")[0] for op in all_operators()}
     close = nearest(wanted, known)
     hint = f"; did you mean {close!r}?" if close else ""
-    return f"no operator has {wanted!r} in its name{hint}"
+    return f"no operator's name contains {wanted!r}{hint}"
 
 
 def _print_operators(reports: list[OperatorReport], names: list[str]) -> None:
