@@ -90,10 +90,10 @@ def _sum_now(tensor: Any, group: Any) -> bool:
     """`all_reduce` as it is called most, in the least time: whether it was such a call."""
     ranks = current_world().default if group is None else group
     array = memory_of(tensor)
-    if array is None or not isinstance(ranks, ProcessGroup) or ranks.size() == 1:
+    if array is None or type(ranks) is not ProcessGroup:
         return False
-    carrier = ranks.carrier("cpu")
-    if "cpu" not in carrier.devices:
+    carrier = ranks.host
+    if carrier is None:
         return False
     ranks.sum_now(carrier, array, Described("all_reduce", tensor.dtype, array.shape, "sum"))
     increment_version(tensor)
