@@ -198,6 +198,9 @@ class MPICarrier(Carrier):
             self.monitor.spoiled = True
             raise DistBackendError(problem)
 
+    def report(self, problem: str) -> None:
+        self.monitor.fail(problem)
+
     def missing(self, what: str) -> str:
         self.monitor.spoiled = True
         return self.monitor.ask(self._name, self._ranks, what)
