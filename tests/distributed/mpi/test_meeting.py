@@ -84,7 +84,7 @@ def test_every_collective_under_torchrun(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ("kill", "rank 1 ended without a word"),
+        ("kill", "rank 1 ended without an exception"),
         pytest.param(
             *("raise", "rank 1 ended with ValueError: the data are rotten"), marks=pytest.mark.long
         ),

@@ -9,6 +9,7 @@ asked keeps the arrays alive until then.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -47,6 +48,8 @@ class Request:
     source: int = -1
     # Whether it goes on only while it is asked: a thread asks for work that nobody waits for yet.
     needs_asking: bool = False
+    # Whether its end is in the order of a device: who waits for it calls `follow`, and not `test`.
+    follows: bool = False
 
     def test(self) -> bool:
         """Whether it is over. Never waits. Must be asked until it says so.
@@ -67,6 +70,14 @@ class Request:
             if time.monotonic() > end:
                 return False
         return True
+
+    def follow(self) -> None:
+        """Have what the calling thread gives the device from now on come after it. Never waits.
+
+        Raises:
+            DistBackendError: it failed.
+        """
+        raise NotImplementedError
 
 
 class Requests(Request):
@@ -130,6 +141,20 @@ class Carrier:
 
     def close(self) -> None:
         """Let go of what the carrier holds. Nothing is called afterwards."""
+
+    def check_others(self) -> None:
+        """Raise if a rank of the group is gone, as far as the carrier knows.
+
+        Raises:
+            DistBackendError: it is.
+        """
+
+    def report(self, problem: str) -> None:
+        """This process ends with a problem: tell the other ranks."""
+
+    def batch(self) -> contextlib.AbstractContextManager[None]:
+        """Within it, messages are asked for that may start together at its end."""
+        return contextlib.nullcontext()
 
     def missing(self, what: str) -> str:
         """What can be said of other ranks once an operation did not end in time, such as "rank 2

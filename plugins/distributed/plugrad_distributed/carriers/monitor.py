@@ -234,7 +234,7 @@ def _told(rank: int, kind: str, how: str) -> str:
     if kind == "failed":
         return f"rank {rank} ended with {how}"
     if kind == "lost":
-        return f"rank {rank} ended without an error: it was killed, or left by os._exit()"
+        return f"rank {rank} ended without an exception: it was killed, or called os._exit()"
     return f"rank {rank} has ended its program"
 
 

@@ -240,6 +240,9 @@ class MPICarrier(Carrier):
         except self.mpi.Exception as error:
             raise self.failure(error) from error
 
+    def report(self, problem: str) -> None:
+        self.monitor.fail(problem)
+
     def missing(self, what: str) -> str:
         self.monitor.spoiled = True
         return self.monitor.ask(self._name, self._ranks, what)

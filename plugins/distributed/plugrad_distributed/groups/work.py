@@ -167,6 +167,8 @@ class Work:
             DistTimeoutError: it took longer. The group cannot be used afterwards.
             DistBackendError: it failed, or another rank did.
         """
+        if self._request is not None and self._request.follows:
+            self._follow()
         if self._advance():
             return True
         limit = self._timeout if timeout is None else seconds(timeout, "wait")
@@ -177,6 +179,16 @@ class Work:
         self._poll(limit)
         group.waiting = ""
         return True
+
+    def _follow(self) -> None:
+        """The device comes to its end in time: no need for the host to wait."""
+        assert self._request is not None
+        try:
+            self._request.follow()
+        except DistBackendError as error:
+            self._error = self._group.failed(self._what, error)
+            raise self._error from error.__cause__
+        self._request = None
 
     def _poll(self, limit: float) -> None:
         start = time.monotonic()

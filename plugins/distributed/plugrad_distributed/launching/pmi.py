@@ -21,7 +21,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 __all__ = ["GREETING", "Server", "mapping"]
 
@@ -259,7 +259,7 @@ class Server:
         return ""
 
 
-def _missing(come: Sequence[int] | set[int], size: int, limit: float) -> str:
+def _missing(come: Collection[int], size: int, limit: float) -> str:
     late = sorted(set(range(size)) - set(come))
     shown = ", ".join(map(str, late[:8])) + (f" and {len(late) - 8} more" if late[8:] else "")
     return f"rank{'s' if len(late) > 1 else ''} {shown} did not come within {limit:g} s"
