@@ -183,7 +183,7 @@ def test_the_least_of_two_measurements_counts() -> None:
 
 
 def test_overheads_below_zero_are_refused() -> None:
-    with pytest.raises(ValueError, match="unit must not be below 0, got -1.0"):
+    with pytest.raises(ValueError, match=r"unit must not be below 0, got -1\.0"):
         Overheads(unit=-1.0)
 
 
