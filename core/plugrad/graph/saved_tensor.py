@@ -205,7 +205,7 @@ def kept_by(node: Node, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
 
 def saving_fields(node: Node) -> tuple[str, ...]:
     """The fields of nodes of this class that hold saved tensors."""
-    names: list[str] = object.__dir__(node)
+    names = list(object.__dir__(node))
     if "_saved" in names:
         return ("_saved",)  # a custom Function's: all others are the user's, or properties
     return tuple([name for name in names if name.startswith("saved_")])

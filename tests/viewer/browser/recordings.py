@@ -68,9 +68,7 @@ class _Maker:
             if depth == 0 and edges is not None:
                 base = op.partition(".")[0]
                 name = "".join(part.title() for part in base.split("_")) + "Backward0"
-                node = self.node(
-                    name, number, module, "function", "", [32, 8], edges, saved, place
-                )
+                node = self.node(name, number, module, "function", "", [32, 8], edges, saved, place)
                 self.event("node", thread, 1.0, n=node)
                 if size := sum(each["bytes"] for each in saved):
                     self.event("save", thread, 0.5, n=node, bytes=size)
@@ -91,7 +89,9 @@ class _Maker:
         for layer in range(self.layers):
             block = len(self.modules)
             self.modules.append({"name": f"blocks.{layer}", "kind": "Block", "parent": 1})
-            self.modules.append({"name": f"blocks.{layer}.linear", "kind": "Linear"} | {"parent": block})
+            self.modules.append(
+                {"name": f"blocks.{layer}.linear", "kind": "Linear"} | {"parent": block}
+            )
             weight = self.leaf(f"blocks.{layer}.linear.weight", block + 1, (-170.0, row))
             bias = self.leaf(f"blocks.{layer}.linear.bias", block + 1, (170.0, row))
             for leaf in (weight, bias):
