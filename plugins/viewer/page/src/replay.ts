@@ -42,13 +42,16 @@ export function isInside(recording: Recording, module: number, outer: number): b
   return false;
 }
 
+/** Whether a step does not stop after an event: memory is what another event has brought about. */
+const passedOver = (kind: string): boolean => kind === "memory";
+
 /** Where a step goes from `at`: to after the next (or former) event of the module that is asked
  * for, -1 for all; with `large`, of a kind that begins something. Stays within the recording. */
 export function stepFrom(recording: Recording, at: number, direction: 1 | -1, module: number, large = false): number {
   const { events } = recording;
   for (let next = at + direction; next > 0 && next <= events.length; next += direction) {
     const event = events[next - 1];
-    if (large && !BEGINNINGS.has(event.k)) continue;
+    if (passedOver(event.k) || (large && !BEGINNINGS.has(event.k))) continue;
     if (module < 0 || isInside(recording, moduleOf(recording, event), module)) return next;
   }
   return direction > 0 ? events.length : 0;

@@ -132,6 +132,7 @@ export class State {
         break;
       case "backward_end":
         this.backwards = this.backwards.filter((one) => one.b !== event.b);
+        if (!this.backwards.length) this.rest();
         break;
       case "dependencies":
         for (const [node, count] of event.counts) {
@@ -186,6 +187,14 @@ export class State {
         break;
       }
     }
+  }
+
+  /** Nodes that were not needed, or at which a gradient was only taken, wait no longer. */
+  private rest(): void {
+    this.buffers.clear();
+    this.status.forEach((status, node) => {
+      if (status === Status.Waiting || status === Status.Ready) this.status[node] = Status.Made;
+    });
   }
 
   private move(node: number, to: number): void {

@@ -15,7 +15,7 @@ export function graphStyle(many: boolean): StylesheetJson {
     {
       selector: "node.box",
       style: {
-        shape: "round-rectangle",
+        shape: many ? "rectangle" : "round-rectangle",
         width: 132,
         height: 36,
         label: "data(label)",
@@ -24,7 +24,7 @@ export function graphStyle(many: boolean): StylesheetJson {
         "line-height": 1.2,
         "text-valign": "center",
         "text-halign": "center",
-        "text-wrap": "wrap",
+        "text-wrap": many ? "none" : "wrap",
         "text-max-width": "128px",
         "min-zoomed-font-size": many ? 7 : 5,
         color: colour("ink"),
@@ -66,8 +66,9 @@ export function graphStyle(many: boolean): StylesheetJson {
     { selector: "node.leaf.made", style: { "border-color": colour("leaf") } },
     { selector: "node.running", style: { color: colour("running-ink"), "border-width": 3 } },
     { selector: "node.ready", style: { "border-width": 2.5 } },
-    { selector: "node.absent", style: { opacity: 0.16, "border-style": "dashed" } },
-    { selector: "edge.absent", style: { opacity: 0.12 } },
+    { selector: "node.box.absent", style: { opacity: 0.16, "border-style": "dashed" } },
+    { selector: "node.frame.absent", style: { "background-opacity": 0.12, "border-opacity": 0.4, "text-opacity": 0.35 } },
+    { selector: "edge.absent", style: { opacity: 0.15 } },
     {
       selector: "edge",
       style: many

@@ -2,7 +2,7 @@
 
 import { nodeTitle, moduleTitle } from "../graph_model.ts";
 import { shape, time } from "../units.ts";
-import type { TensorNote } from "../format.ts";
+import type { Call, TensorNote } from "../format.ts";
 import type { Session } from "./session.ts";
 import { Panel } from "./panel.tsx";
 
@@ -20,9 +20,13 @@ function shown({ recording, state, at }: Session): { call: number; step: number;
 }
 
 export function tensors(notes: TensorNote[]): string {
-  return notes
-    .map(({ name, shape: sizes, dtype }) => [name, sizes ? `[${sizes.join(", ")}]` : "", name ? "" : dtype].filter(Boolean).join(" "))
-    .join(", ");
+  return notes.map(({ name, shape: sizes }) => `${name || ""}${sizes ? `[${sizes.join(", ")}]` : ""}`).join(", ");
+}
+
+/** The dtypes of a call's tensors and where they are, each once. */
+function kinds(call: Call): string {
+  const all = [...call.inputs, ...call.outputs];
+  return [...new Set([...all.map((one) => one.dtype), ...all.map((one) => one.device)])].filter(Boolean).join(", ");
 }
 
 export function Ladder({ session }: { session: Session }) {
@@ -42,6 +46,7 @@ export function Ladder({ session }: { session: Session }) {
               parents(session, number),
               call.module >= 0 && recording.modules[call.module].name ? `in ${moduleTitle(recording, call.module)}` : "",
               `on ${recording.threads[call.thread]?.name ?? call.thread}`,
+              kinds(call),
               time(call.end - call.start),
             ]
               .filter(Boolean)

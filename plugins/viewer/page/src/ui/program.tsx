@@ -48,7 +48,9 @@ export function Program({ session }: { session: Session }) {
       {!sources.length && <p class="empty">No source lines were recorded.</p>}
       {sources.map((stretch, place) => (
         <div class="source">
-          <h3 class="file">{stretch.file}</h3>
+          <h3 class="file" title={stretch.file}>
+            {stretch.file.split(/[\\/]/).at(-1)}
+          </h3>
           <ol class="code" start={stretch.first} tabIndex={0} aria-label={`Lines of ${stretch.file}`}>
             {stretch.lines.map((text, offset) => {
               const here = source !== null && source[0] === place && source[1] === stretch.first + offset;
