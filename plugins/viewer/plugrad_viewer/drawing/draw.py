@@ -11,9 +11,9 @@ import plugrad
 from plugrad_viewer.drawing.graphs import nodes_behind, nodes_of_capture, nodes_of_model
 from plugrad_viewer.drawing.modules import picture_of
 from plugrad_viewer.drawing.picture import Picture, words_for_bytes
-from plugrad_viewer.drawing.places import place
-from plugrad_viewer.drawing.svg import page, svg
-from plugrad_viewer.recording.format import Module, Node
+from plugrad_viewer.drawing.places import place, place_nodes
+from plugrad_viewer.drawing.svg import svg
+from plugrad_viewer.recording.format import Module, Node, about_now, empty
 
 
 class Drawing:
@@ -59,7 +59,10 @@ class Drawing:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture as .svg, or as an .html page that scrolls. Returns its path.
+        """Write the picture as .svg, or a page to search, zoom and fold modules in as .html.
+
+        The page is one file, which needs no network, and lets its reader choose what to collapse.
+        Returns the path.
 
         Raises:
             ValueError: the name ends in something else.
@@ -68,11 +71,29 @@ class Drawing:
         if path.suffix == ".svg":
             text = self.svg
         elif path.suffix in (".html", ".htm"):
-            text = page(self.svg, self._title)
+            text = self._page()
         else:
             raise ValueError(f"path must end in .svg or .html, got {str(path)!r}")
         path.write_text(text, encoding="utf-8")
         return path
+
+    def _page(self) -> str:
+        from plugrad_viewer.page import page
+
+        nodes: list[Node] = [
+            {**node, "kind": "leaf" if node["kind"] == "input" else node["kind"]}
+            for node in self._nodes
+        ]
+        place_nodes(nodes)
+        about = about_now(self._title)
+        return page(
+            {
+                **empty(about),
+                "about": {**about, "kind": "graph"},
+                "modules": self._modules,
+                "nodes": nodes,
+            }
+        )
 
     def _repr_svg_(self) -> str:
         return self.svg

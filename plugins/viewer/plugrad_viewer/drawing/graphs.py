@@ -108,7 +108,9 @@ def _guess_modules(nodes: list[Node], modules: list[Module]) -> None:
         if node["module"] >= 0:
             known = _around(node["module"], modules)
         else:
-            both = [module for module, other in zip(earlier, known, strict=False) if module == other]
+            both = [
+                module for module, other in zip(earlier, known, strict=False) if module == other
+            ]
             node["module"] = both[-1] if both else -1
 
 
@@ -176,9 +178,7 @@ def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]
     return nodes, modules
 
 
-def _append(
-    nodes: list[Node], kind: str, label: str, name: str, shape: Sequence[int]
-) -> int:
+def _append(nodes: list[Node], kind: str, label: str, name: str, shape: Sequence[int]) -> int:
     nodes.append(
         {
             "name": name,
@@ -194,5 +194,3 @@ def _append(
         }
     )
     return len(nodes) - 1
-
-

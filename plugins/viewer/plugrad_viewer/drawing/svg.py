@@ -84,27 +84,3 @@ def _curve(points: Sequence[Point]) -> str:
             path.append(f"C{x:.1f} {half:.1f} {right:.1f} {half:.1f} {right:.1f} {below:.1f}")
         x, y = right, below
     return "".join(path)
-
-
-PAGE: Final = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-body {{ margin: 0; font: 14px system-ui, sans-serif; background: #fff; color: #1f2328 }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #0d1117; color: #e6edf3 }} }}
-main {{ overflow: auto; height: 100vh }}
-svg {{ display: block; margin: auto }}
-</style>
-<main tabindex="0" aria-label="{title}">
-{svg}
-</main>
-</html>
-"""
-
-
-def page(text: str, title: str) -> str:
-    """An HTML page that shows an SVG, and scrolls."""
-    return PAGE.format(title=escape(title), svg=text)
