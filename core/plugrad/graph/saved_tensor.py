@@ -205,10 +205,7 @@ def kept_by(node: Node, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
 
 def saving_fields(node: Node) -> tuple[str, ...]:
     """The fields of nodes of this class that hold saved tensors."""
-    return tuple(
-        [
-            field
-            for field in object.__dir__(node)
-            if field == "_saved" or (field.startswith("saved_") and field != "saved_for_forward")
-        ]
-    )
+    names = list(object.__dir__(node))
+    if "_saved" in names:
+        return ("_saved",)  # a custom Function's: all others are the user's, or properties
+    return tuple([name for name in names if name.startswith("saved_")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 import igraph
@@ -81,6 +82,6 @@ def _apart(columns: list[float], layers: Sequence[int]) -> list[float]:
     placed = [column - least for column in columns]
     for nodes in by_layer.values():
         nodes.sort(key=lambda node: placed[node])
-        for left, right in zip(nodes, nodes[1:], strict=False):
+        for left, right in pairwise(nodes):
             placed[right] = max(placed[right], placed[left] + 1)
     return placed

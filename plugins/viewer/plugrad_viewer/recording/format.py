@@ -6,7 +6,11 @@ entry does so by its index in that list; -1 stands for none.
 
 from __future__ import annotations
 
+import datetime
+import platform
 from typing import Any, TypedDict
+
+import plugrad
 
 VERSION = 1
 # Each kind of event, and what it says beside `t`, `th` and `k`.
@@ -135,3 +139,28 @@ class Data(TypedDict):
     calls: list[Call]
     nodes: list[Node]
     events: list[dict[str, Any]]
+
+
+def about_now(title: str) -> About:
+    """Of something that begins now."""
+    return {
+        "title": title,
+        "plugrad": plugrad.__version__,
+        "python": platform.python_version(),
+        "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "truncated": None,
+    }
+
+
+def empty(about: About) -> Data:
+    """A recording of nothing."""
+    return {
+        "version": VERSION,
+        "about": about,
+        "sources": [],
+        "modules": [],
+        "threads": [],
+        "calls": [],
+        "nodes": [],
+        "events": [],
+    }

@@ -28,8 +28,10 @@ Seen = tuple[str, tuple[int, ...], Any, Any]
 class Call:
     """An operator that was called, or a custom Function's forward."""
 
-    __slots__ = ("end", "inputs", "module", "node", "number", "op", "outputs", "parent", "place")
-    __slots__ += ("start", "steps", "thread")
+    __slots__ = (
+        *("end", "inputs", "module", "node", "number", "op", "outputs", "parent", "place"),
+        *("start", "steps", "thread"),
+    )
 
     def __init__(self, number: int, op: str, log: Log, parent: int) -> None:
         self.number = number
@@ -122,7 +124,8 @@ class Recorder(Trace):
         name = self._ops.get(op)
         if name is None:
             name = self._ops[op] = op.qualified_name.removeprefix("plugrad::")
-        given, frame = [], None
+        given: list[Any] = []
+        frame: FrameType | None = None
         for value in args:
             if isinstance(value, plugrad.Tensor):
                 given.append(value)
@@ -214,7 +217,7 @@ class Recorder(Trace):
             outer = log.calls[-1] if log.calls else None
             call = Call(len(self.calls), name, log, -1 if outer is None else outer.number)
             self._find_place(call)
-            given = [each for each in inputs if isinstance(each, plugrad.Tensor)]
+            given: list[Any] = [each for each in inputs if isinstance(each, plugrad.Tensor)]
             of = self.names.of
             call.inputs = [(of(each), sizes_of(each), each.dtype, each.device) for each in given]
             self._begin(log, call)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import html
 import json
-import platform
 import sys
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import plugrad
 from plugrad.plugins.watching import watching
-from plugrad_viewer.drawing.layers import columns_of, layers_of
-from plugrad_viewer.recording.format import KINDS, VERSION, Data, Node, Value
+from plugrad_viewer.drawing.places import place_nodes
+from plugrad_viewer.recording.format import KINDS, VERSION, About, Data, Value, about_now
 from plugrad_viewer.recording.format import Call as CallData
 from plugrad_viewer.recording.graph import name_of_dtype
 from plugrad_viewer.recording.names import hook_modules
@@ -24,9 +21,6 @@ from plugrad_viewer.recording.recorder import Call, Recorder, Seen
 from plugrad_viewer.recording.sources import stretches
 
 LIMIT: Final = 1_000_000
-# What the page needs between the middles of nodes, in pixels.
-COLUMN: Final = 160.0
-LAYER: Final = 72.0
 
 
 class Recording:
@@ -45,7 +39,7 @@ class Recording:
         self._stack = contextlib.ExitStack()
         self._state = "new"
         self._start = 0
-        self._when = ""
+        self._about: About = about_now(self._title)
         self._data: Data | None = None
         self._truncated = False
 
@@ -54,7 +48,7 @@ class Recording:
             raise RuntimeError("a recording can be made once: call plugrad.viewer.record() again")
         self._state = "running"
         recorder = self._recorder
-        self._when = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+        self._about = about_now(self._title)
         hooks = hook_modules(recorder.enter_module, recorder.leave_module, recorder.step_optimizer)
         for handle in hooks:
             self._stack.callback(handle.remove)
@@ -140,10 +134,7 @@ class Recording:
         return {
             "version": VERSION,
             "about": {
-                "title": self._title,
-                "plugrad": plugrad.__version__,
-                "python": platform.python_version(),
-                "when": self._when,
+                **self._about,
                 "truncated": f"after {self._limit} events" if self._truncated else None,
             },
             "sources": sources,
@@ -202,16 +193,6 @@ def _value(seen: Seen) -> Value:
         "dtype": name_of_dtype(dtype),
         "device": str(device),
     }
-
-
-def place_nodes(nodes: list[Node]) -> None:
-    """Give nodes their `x` and `y`: the leaves above, what is computed from them below."""
-    edges = list({(end, start) for start, node in enumerate(nodes) for end, _ in node["edges"]})
-    leaves = frozenset(index for index, node in enumerate(nodes) if node["kind"] == "leaf")
-    layers = layers_of(len(nodes), edges, leaves)
-    for node, layer, column in zip(nodes, layers, columns_of(layers, edges), strict=True):
-        node["x"] = round(column * COLUMN, 1)
-        node["y"] = layer * LAYER
 
 
 def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:
