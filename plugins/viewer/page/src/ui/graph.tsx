@@ -9,7 +9,7 @@ import { bytes, count } from "../units.ts";
 import { graphStyle } from "./graph_style.ts";
 import { Icon } from "./icons.tsx";
 import type { Session } from "./session.ts";
-import { MANY, ShownGraph } from "./shown_graph.ts";
+import { LEAST_ZOOM, MANY, ShownGraph } from "./shown_graph.ts";
 
 export function Graph({ session }: { session: Session }) {
   const { recording, collapsed, filter, selected, state, at, dark } = session;
@@ -128,7 +128,7 @@ function open(container: HTMLElement, many: boolean): Core {
     autoungrabify: true,
     boxSelectionEnabled: false,
     autounselectify: true,
-    minZoom: 0.01,
+    minZoom: LEAST_ZOOM,
     maxZoom: 3,
     // What keeps ten thousand boxes usable: while the view moves, a picture of the graph moves.
     textureOnViewport: many,

@@ -14,6 +14,7 @@ const FIRST = 400;
 const NEXT = 1600;
 /** Below this zoom nothing can be read: the view starts at the first node instead of the whole. */
 const READABLE = 0.55;
+export const LEAST_ZOOM = 0.001;
 const START_ZOOM = 0.8;
 const FOLLOWED_ZOOM = 0.3;
 const STATUS_CLASSES = ["absent", "made", "waiting", "ready", "running", "done"];
@@ -237,7 +238,7 @@ export class ShownGraph {
 
   private wholeZoom(): number {
     const { x1, x2, y1, y2 } = this.extent;
-    return Math.min(this.cy.width() / (x2 - x1), this.cy.height() / (y2 - y1));
+    return Math.max(LEAST_ZOOM, Math.min(this.cy.width() / (x2 - x1), this.cy.height() / (y2 - y1)));
   }
 }
 
