@@ -55,6 +55,7 @@ def page(data: Mapping[str, object]) -> str:
         FileNotFoundError: in a source checkout in which the page's program has not been built.
         ValueError: `data` has numbers that JSON does not know: infinite, or not a number.
 
+    >>> from plugrad_viewer.page import page
     >>> recording = {
     ...     "version": 1, "about": {"title": "A graph"}, "sources": [], "modules": [],
     ...     "threads": [], "calls": [], "events": [],

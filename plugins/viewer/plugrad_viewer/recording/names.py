@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import weakref
 from collections.abc import Callable
@@ -88,11 +89,8 @@ def hook_modules(
     """
     if importlib.util.find_spec("plugrad_nn") is None:
         return []
-    from plugrad.nn.global_hooks import (
-        register_module_forward_hook,
-        register_module_forward_pre_hook,
-    )
-    from plugrad.optim.optimizer import register_optimizer_step_pre_hook
+    hooks: Any = importlib.import_module("plugrad.nn.global_hooks")
+    optimizers: Any = importlib.import_module("plugrad.optim.optimizer")
 
     def enter(module: Any, args: Any) -> None:
         before(module)
@@ -104,7 +102,7 @@ def hook_modules(
         step(optimizer)
 
     return [
-        register_module_forward_pre_hook(enter),
-        register_module_forward_hook(leave, always_call=True),
-        register_optimizer_step_pre_hook(start),
+        hooks.register_module_forward_pre_hook(enter),
+        hooks.register_module_forward_hook(leave, always_call=True),
+        optimizers.register_optimizer_step_pre_hook(start),
     ]
