@@ -52,6 +52,8 @@ FILTER = """\
 """
 # A table, or the heading of the section that it is in.
 TABLE = re.compile(r"^(##|\|) ", re.MULTILINE)
+# The steps of the changelog, which are the parts of a version.
+STEP = re.compile(r"^The \w+ step(?:, begun)?: (.)(.*)\.$", re.MULTILINE)
 # How much a page counts in the search, by the beginning of its path; 0: not at all.
 SEARCH = {
     f"{operator_pages.FOLDER}/plugrad.": 2,
@@ -87,6 +89,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     uri = page.file.src_uri
     weigh(uri, page.meta)
+    if uri == OUTSIDE["CHANGELOG.md"]:
+        markdown = STEP.sub(lambda found: f"### {found[1].upper()}{found[2]}", markdown)
     if uri in FILTERED:
         page.meta["hide"] = ["toc"]
         box = FILTER.format(words=FILTERED[uri])
