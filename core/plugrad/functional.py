@@ -65,7 +65,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     Sizes n, m, ... give (n * m * ..., count of vectors); a single vector is given back.
 
     Raises:
-        RuntimeError: a tensor is no vector, or dtypes differ.
+        RuntimeError: a tensor is not a vector, or dtypes differ.
 
     >>> import plugrad
     >>> plugrad.cartesian_prod(plugrad.tensor([1, 2]), plugrad.tensor([4, 5]))

@@ -3,7 +3,8 @@
 The state is one raw key, an array of two uint32. Each draw splits it: one half is the next state,
 the other one is what the kernel draws from. While a function is traced that has taken the key as
 an argument (`plugrad_jax.jit` does) the key is a tracer, and every run of the program goes on in
-the stream. A key that is no tracer is split while tracing, and becomes a constant of the program.
+the stream. A key that is not a tracer is split while tracing, and becomes a constant of the
+program.
 """
 
 from __future__ import annotations

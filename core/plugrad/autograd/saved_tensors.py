@@ -35,7 +35,7 @@ class saved_tensors_hooks(SavedTensorHooks):
         RuntimeError: on entering, within `disable_saved_tensors_hooks`; on saving, if `pack_hook`
             wrote to its input.
         TypeError: on entering, if a hook is not callable; on unpacking, if `unpack_hook` returned
-            something that is no tensor.
+            something that is not a tensor.
 
     >>> import plugrad
     >>> from plugrad.autograd.saved_tensors import saved_tensors_hooks

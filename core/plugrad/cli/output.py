@@ -39,7 +39,7 @@ def print_table(
         width = None if least is None else least.get(heading)
         table.add_column(heading, no_wrap=not may_wrap, overflow="fold", min_width=width)
     for row in rows:
-        # As text: a schema's brackets are no markup.
+        # As text: a schema's brackets are not markup.
         table.add_row(*(Text(cell) for cell in row))
     console().print(table)
 

@@ -404,8 +404,9 @@ class CustomOpDef:
                 needs, as in `autograd.Function`; with keyword-only arguments it is called as
                 ``setup_context(ctx, inputs, keyword_only_inputs, output)``.
             jvp: ``jvp(ctx, *tangents)`` gets a tangent per argument (keyword-only ones apart), None
-                for what is no tensor, and returns one per result, as in `autograd.Function`. What
-                `setup_context` kept with ``ctx.save_for_forward`` is in ``ctx.saved_tensors``.
+                for arguments that are not tensors. It returns one per result, as in
+                `autograd.Function`. Tensors that `setup_context` kept with
+                ``ctx.save_for_forward`` are in ``ctx.saved_tensors``.
                 Without it the operator refuses dual tensors.
 
         Raises:

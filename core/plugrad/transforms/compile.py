@@ -89,8 +89,8 @@ def compile(
             default. A backend's own are in its documentation, see `plugrad_jax.jit`.
 
     Raises:
-        TypeError: `function` is no function, since a module's forward is no step; or there is no
-            such option.
+        TypeError: `function` is not a function (a module's forward is not a step), or an option
+            does not exist.
         ValueError: there is no lowering called `backend`.
 
     >>> import plugrad

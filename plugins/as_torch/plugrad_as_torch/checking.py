@@ -65,7 +65,7 @@ def lacking(files: Iterable[Path]) -> Iterator[Lack]:
     """What files use and plugrad lacks, in order.
 
     Raises:
-        SyntaxError: a file is no Python.
+        SyntaxError: a file is not valid Python.
     """
     for file in files:
         lines: dict[str, list[int]] = {}

@@ -358,7 +358,7 @@ class Tracing:
         try:
             self.recorder.check_left(set())
         except CaptureError:
-            # Cycles of tensors and nodes are no leak.
+            # Cycles of tensors and nodes are not a leak.
             gc.collect()
             self.recorder.check_left(set())
 

@@ -80,7 +80,7 @@ def create_selective_checkpoint_contexts(
 
     Raises:
         TypeError: it is neither a function nor a list.
-        ValueError: an item of the list is no `OpOverload`.
+        ValueError: an item of the list is not an `OpOverload`.
         RuntimeError: in backward, if a kept result was written to; or in a second backward pass
             over the same function.
 

@@ -106,7 +106,7 @@ class FunctionNode(Node):
         """Whether `backward` gets zeros, rather than None, where no gradient arrived.
 
         Raises:
-            TypeError: `value` is no bool.
+            TypeError: `value` is not a bool.
         """
         self._materialize = _as_bool(value, "set_materialize_grads")
 
@@ -228,7 +228,7 @@ class FunctionNode(Node):
         return vjp
 
     def _zeros(self, index: i64) -> Any:
-        """Zeros like an output; None for one that is no tensor."""
+        """Zeros like an output; None for one that is not a tensor."""
         metadata = self._metadata_of_input(index)
         if metadata is None:
             constant = self._constant_outputs

@@ -133,12 +133,12 @@ class ActiveBackend:
             _tell_change()
 
     def check_names(self, table: Mapping[str, Any], whose: str) -> None:
-        """PluginError if a kernel has a name that is no operator's."""
+        """PluginError if a kernel has a name that is not an operator's."""
         if _hooks.operator_names is not None:
             check_names(table, _hooks.operator_names(), whose)
 
     def unknown_names(self, table: Mapping[str, Any]) -> dict[str, str]:
-        """The names of kernels that are no operator's, with what there is to say."""
+        """The names of kernels that are not an operator's, with what there is to say."""
         if _hooks.operator_names is None:
             return {}
         return unknown_names(table, _hooks.operator_names())
@@ -330,8 +330,8 @@ def activate_backend(backend: Backend) -> ActiveBackend:
     """Register a backend: hand out its dispatch bits, make its kernels known.
 
     Raises:
-        TypeError: `backend` is no Backend.
-        ValueError: its name is no identifier, or belongs to another active backend.
+        TypeError: `backend` is not a Backend.
+        ValueError: its name is not an identifier, or belongs to another active backend.
         PluginError: it was written for a version of the contract that does not fit.
     """
     if not isinstance(backend, Backend):

@@ -144,11 +144,11 @@ class Backend:
         return frozenset([*found, "mutable"] if self.mutable else found)
 
     def as_array(self, value: Any) -> Any:
-        """Turn what a kernel returned, and is no `array_type`, into an array: a NumPy scalar,
+        """Turn what a kernel returned, and is not an `array_type`, into an array: a NumPy scalar,
         say.
 
         Raises:
-            TypeError: it cannot be turned into one; by default whatever is no `array_type`.
+            TypeError: it cannot be turned into one; by default whatever is not an `array_type`.
         """
         if isinstance(value, self.array_type):
             return value

@@ -77,12 +77,12 @@ def unlike_values(shape: Sequence[int], wanted: Sequence[int] | str) -> RuntimeE
 
 
 def no_class(target: object) -> IndexError:
-    """The error of a loss for a target that is no class."""
+    """The error of a loss for a target that is not a class."""
     return IndexError(f"Target {target} is out of bounds.")
 
 
 def no_one_hot_class(value: int) -> RuntimeError:
-    """The error of `one_hot` for a value that is no class."""
+    """The error of `one_hot` for a value that is not a class."""
     what = "non-negative" if value < 0 else "smaller than num_classes"
     return RuntimeError(f"Class values must be {what}.")
 

@@ -160,7 +160,7 @@ def checked_variants(given: object) -> list[Variant]:
     """The variants that a package declares, in the order in which they are asked.
 
     Raises:
-        TypeError: it is no list of `Variant` objects.
+        TypeError: it is not a list of `Variant` objects.
         PluginError: an operator has two of one name.
     """
     if not isinstance(given, list | tuple):

@@ -55,7 +55,7 @@ class ArrayNamespaceBackend(Backend):
         kernels: kernels to use in place of the derived ones, or beside them.
 
     Raises:
-        TypeError: `xp` is no namespace of the standard, or follows a version before 2023.12.
+        TypeError: `xp` is not a namespace of the standard, or follows a version before 2023.12.
 
     >>> import numpy
     >>> from plugrad.plugins import Backend

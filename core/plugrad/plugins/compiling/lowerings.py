@@ -25,7 +25,7 @@ def register_lowering(name: str, lower: Lowering) -> None:
 
     Raises:
         ValueError: there is one of that name.
-        TypeError: the name is no string, or the lowering no function.
+        TypeError: the name is not a string, or the lowering no function.
 
     >>> from plugrad.plugins.compiling.lowerings import lowering_of, register_lowering
     >>> def lower(step):

@@ -87,7 +87,7 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
     are disabled or preferred when something is looked for.
 
     Args:
-        settings: values by key, for keys that are no identifiers: ``"backends.foo.threads"``.
+        settings: values by key, for keys that are not identifiers: ``"backends.foo.threads"``.
         **more: values by key; ``backends`` takes a mapping of mappings.
 
     Raises:

@@ -164,7 +164,7 @@ def from_numpy(ndarray: object) -> TensorBase:
     """A tensor on the CPU that shares a NumPy array's memory.
 
     Raises:
-        TypeError: `ndarray` is no NumPy array, or its element type is not supported.
+        TypeError: `ndarray` is not a NumPy array, or its element type is not supported.
         ValueError: negative strides, or foreign byte order.
 
     >>> import numpy, plugrad

@@ -53,7 +53,7 @@ def grad(
     Raises:
         RuntimeError: `func` returns no tensor with one element, or writes to a tensor that is none
             of its arguments; `argnums` names no argument; hooks on saved tensors are in force.
-        ValueError: an argument that is asked for is no tree of tensors.
+        ValueError: an argument that is asked for is not a tree of tensors.
 
     >>> import plugrad
     >>> from plugrad.func import grad
@@ -221,7 +221,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         RuntimeError: `func` returns something else than tensors with a floating point or complex
             dtype, or nothing; cotangents do not have the form or the shapes of the outputs; hooks
             on saved tensors are in force.
-        ValueError: a primal is no tree of tensors.
+        ValueError: a primal is not a tree of tensors.
 
     >>> import plugrad
     >>> from plugrad.func import vjp

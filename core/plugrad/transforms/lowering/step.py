@@ -65,7 +65,7 @@ class Step:
     @property
     def calls(self) -> Sequence[tuple[str, tuple[Any, ...], Sequence[int]]]:
         """Operators' full names, arguments in the order of the schema, numbers of the results: -1
-        for one that is no tensor, and of an operator in place that of its argument."""
+        for one that is not a tensor, and of an operator in place that of its argument."""
         return [
             (
                 node.op.op.qualified_name,

@@ -6,7 +6,7 @@
 
 The node comes before all others of the module, so that the engine runs it after them, and before
 those of earlier modules: their backward goes on while the gradients are reduced. Sharded parameters
-are no inputs of it, or hooks on them would hear of gradients that are not there yet.
+are not inputs of it, or hooks on them would hear of gradients that are not there yet.
 """
 
 from __future__ import annotations

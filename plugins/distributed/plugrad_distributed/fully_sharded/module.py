@@ -135,7 +135,7 @@ class FSDPModule:
         """Whether gathered parameters are freed after forward, and gathered again in backward.
 
         Raises:
-            ValueError: it is no bool.
+            ValueError: it is not a bool.
         """
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(

@@ -104,7 +104,7 @@ class ShardedParameter:
         `load_state_dict(assign=True)` puts one there.
 
         Raises:
-            RuntimeError: it lies otherwise, or is no DTensor.
+            RuntimeError: it lies otherwise, or is not a DTensor.
         """
         found = self.installed()
         if found is self.sharded:

@@ -206,7 +206,7 @@ class Kit:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
-        """An operator that the backend need not have, and has not, is no failure."""
+        """An operator that the backend need not have, and has not, is not a failure."""
         try:
             return (yield)
         except OperatorNotFoundError as error:

@@ -16,7 +16,7 @@ from plugrad_nn.utils.data._utils.worker_info import get_worker_info, shared_arr
 
 CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 
-# Kinds of NumPy's dtypes that are no numbers: bytes, text and objects.
+# Kinds of NumPy's dtypes that are not numbers: bytes, text and objects.
 _NO_NUMBERS: Final = "SUO"
 # By their text, as PyTorch has it: packages look dtypes up in it.
 np_str_obj_array_pattern: Final = re.compile("[SaUO]")
