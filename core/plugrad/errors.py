@@ -48,7 +48,7 @@ class DuplicateDefinitionError(RuntimeError):
 
 
 class PluginWarning(UserWarning):
-    """A part of a plugin cannot be used, and nobody has asked for it yet."""
+    """A part of a plugin cannot be used, and it has not been needed yet."""
 
 
 class PluginDeprecationWarning(DeprecationWarning):

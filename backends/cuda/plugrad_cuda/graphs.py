@@ -298,7 +298,7 @@ class CapturedStep:
 def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> CapturedStep:
     """A step that runs with one launch: forward, backward, the optimizer, whatever it does.
 
-    The step runs `warmup` times, in earnest, on the stream that is then captured: what it makes
+    The step runs `warmup` times, for real, on the stream that is then captured: what it makes
     once (kernels, `.grad`, an optimizer's state) is there before the capture, which itself runs
     nothing. It must do the same every time: no choice by values, nothing that waits for the GPU.
     Gradients have to stay where they are: ``zero_grad(set_to_none=False)``, or set to None in

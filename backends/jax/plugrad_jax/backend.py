@@ -95,7 +95,7 @@ class JaxBackend(Backend):
         return 0 if devices.problem() is not None else len(all_devices())
 
     def problem(self) -> str | None:
-        """What JAX says if it cannot start the platform that it is told to use."""
+        """JAX's error if it cannot start the requested platform."""
         return devices.problem()
 
     def describe(self) -> Mapping[str, str]:

@@ -47,7 +47,7 @@ class JaxGenerator(SeededGenerator):
     """A stream of random numbers on one device; kernels draw from `next_key()`.
 
     Attributes:
-        key: the state, two uint32 on the device. Whoever traces a step takes it as an argument and
+        key: the state, two uint32 on the device. A traced step takes it as an argument and
             sets it to what the step has made of it.
     """
 

@@ -152,7 +152,7 @@ class TensorAttributes:
 
         Raises:
             BackendNotFoundError, PluginError: no backend for GPUs is installed, or none can be
-                used; the message says what mends it.
+                used; the message says how to fix it.
             RuntimeError: `device` is not a GPU.
         """
         if device is None or isinstance(device, int):

@@ -111,7 +111,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told; "highest" at first."""
+    """The argument of `set_float32_matmul_precision`; "highest" at first."""
     return settings.matmul_precision
 
 

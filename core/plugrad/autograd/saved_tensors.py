@@ -191,7 +191,7 @@ class _Mutation:
             os.register_at_fork(after_in_child=self._renew_lock)
 
     def _renew_lock(self) -> None:
-        """In the child of a fork: whoever held the lock is not there."""
+        """In the child of a fork: the thread that held the lock does not exist."""
         self.lock = threading.Lock()
 
 

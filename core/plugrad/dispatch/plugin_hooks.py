@@ -1,4 +1,4 @@
-"""What the plugin layer tells the dispatcher, and is told: who defines what, loading on demand."""
+"""Hooks between the plugin layer and the dispatcher: who defines what, loading on demand."""
 
 from __future__ import annotations
 

@@ -364,7 +364,7 @@ def kept_tensor(kept: Kept, stamp: i64, node: Node) -> TensorBase:
     """The input that a node has kept.
 
     Raises:
-        RuntimeError: it was let go of, modified in place since, or detached in place.
+        RuntimeError: it was released, modified in place since, or detached in place.
     """
     if isinstance(kept, TensorBase):
         if stamp_of(kept) == stamp:

@@ -45,7 +45,7 @@ _OFFLOADED = (CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFF
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the operator and its arguments.
+    """Further information for a policy, besides the operator and its arguments.
 
     Attributes:
         is_recompute: False: a policy is asked in the first run only.

@@ -271,7 +271,7 @@ class GraphTask:
         _mark_needed(exec_info, root, min_topological_nr)
 
     def close(self) -> None:
-        """The pass is over, well or badly: let go of what it held.
+        """The pass is over, with or without an error: release what it held.
 
         Nodes may still name it as their owner; what it refers to must not lead back to them.
         """

@@ -316,7 +316,7 @@ def _as_bool(value: Any, name: str) -> bool:
 
 @final
 class Error(Node):
-    """Passes nothing back: whoever differentiates its outputs gets an error."""
+    """Passes nothing back: differentiating its outputs raises an error."""
 
     def __init__(self, message: str) -> None:
         super().__init__(next_sequence_nr())

@@ -1,4 +1,4 @@
-"""`resize_` and `set_`: a tensor gets another shape or other memory, and the graph is not told."""
+"""`resize_` and `set_`: a tensor gets another shape or other memory, unknown to the graph."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class ActiveBackend:
             _tell_change()
 
     def add_kernels(self, source: Any, owner: str) -> None:
-        """Take kernels that somebody else brings, for operators of any namespace.
+        """Take kernels of another package, for operators of any namespace.
 
         Args:
             source: as `kernel_table` takes it.
@@ -408,7 +408,7 @@ def find_backend(name: str) -> ActiveBackend:
     """The active backend of a device type; loads it if an installed plugin provides it.
 
     Raises:
-        BackendNotFoundError: nobody provides it; the message says what to install.
+        BackendNotFoundError: no plugin provides it; the message says what to install.
     """
     found = _active.get(name)
     if found is not None:

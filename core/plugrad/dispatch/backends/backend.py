@@ -78,7 +78,7 @@ class Backend:
         return {}
 
     def configure(self, options: Mapping[str, object]) -> None:
-        """Take the options, those that nobody set included; called once, before the first use."""
+        """Receive the options, including defaults; called once, before the first use."""
 
     def device_count(self) -> int:
         """How many devices there are; a backend with one device names it without an index.
@@ -92,10 +92,10 @@ class Backend:
         return 0
 
     def problem(self) -> str | None:
-        """Why there is no device, in a sentence, and the command that mends it; None if nothing is
+        """Why there is no device, in a sentence, and the command that fixes it; None if nothing is
         wrong.
 
-        Who chooses a backend without a device gets a RuntimeError with this sentence, and
+        Selecting a backend without a device raises a RuntimeError with this sentence, and
         ``plugrad backends`` and ``plugrad doctor`` print it, as in "driver not found: install
         one, ``nvidia-smi`` shows whether it works".
         """
@@ -179,7 +179,7 @@ class Backend:
     def run_again(self, kernel: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
         """What another call of a kernel gives, after one on these arguments has raised `error`.
 
-        Override it where arguments can be mended: arrays that are in different places, say. Nothing
+        Override it if arguments can be fixed, such as arrays in different places. Nothing
         is asked where nothing fails. By default, and wherever it is something else that is wrong,
         it raises `error`.
         """
@@ -200,7 +200,7 @@ class Backend:
         Override it if `from_host` copies anyway, or if copies can overlap with work.
 
         Args:
-            non_blocking: may return before the copy is done; nobody writes to `array` before.
+            non_blocking: may return before the copy is done; `array` is not written to before.
         """
         return self.from_host(array.copy("K"), index)
 
@@ -210,7 +210,7 @@ class Backend:
         Override it if `to_host` copies anyway, or if copies can overlap with work.
 
         Args:
-            non_blocking: may return before the copy is done; whoever reads it synchronizes before.
+            non_blocking: may return before the copy is done; readers synchronize first.
         """
         host = self.to_host(array)
         return host.copy("K") if hasattr(host, "__array_interface__") else host
@@ -370,11 +370,11 @@ class Backend:
         self, size: int, parts: list[tuple[int, tuple[int, ...], tuple[int, ...], Any]]
     ) -> list[Any] | None:
         """Arrays in one stretch of new memory, for what a compiled step computes on the way; None
-        if the backend's kernels shall always make their results.
+        if the backend's kernels always allocate their results.
 
         Args:
             size: of the memory, in bytes.
-            parts: of each array the offset in bytes, a multiple of 64; shape; strides in bytes;
+            parts: for each array the offset in bytes, a multiple of 64; shape; strides in bytes;
                 native dtype. Some overlap: they are not needed at the same time.
         """
         return None

@@ -1,6 +1,6 @@
 """What kernels raise, in PyTorch's words, so that every backend says the same.
 
-Operators' arguments are checked before a kernel is called; this is for what only elements tell.
+Operators' arguments are checked before a kernel is called; these errors depend on elements.
 Backends find it in `plugrad.plugins.kernel_errors`.
 """
 
@@ -65,7 +65,7 @@ def unlike_indices(shapes: Sequence[Sequence[int]]) -> IndexError:
 
 
 def unlike_values(shape: Sequence[int], wanted: Sequence[int] | str) -> RuntimeError:
-    """The error for values that do not broadcast to what they shall be written to.
+    """The error for values that do not broadcast to their target.
 
     Args:
         wanted: the shape of that, or words for it where the shape is not known.

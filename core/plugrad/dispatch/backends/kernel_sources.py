@@ -19,7 +19,7 @@ from plugrad.dispatch.backends.variants import Variant
 
 @final
 class Brought:
-    """Kernels for a backend that somebody else brings.
+    """Kernels for a backend from another package.
 
     Attributes:
         owner: who brings them: a distribution with its version.

@@ -23,7 +23,7 @@ NO_RANDOMNESS: Final = (
 
 
 class VmapInfo:
-    """What a rule is told beside the arguments.
+    """Further information for a rule, besides the arguments.
 
     Attributes:
         batch_size: length of the dimension that is mapped over.

@@ -138,7 +138,7 @@ class ArrayNamespaceBackend(Backend):
         return self.namespace.dtype(array)
 
     def strides(self, array: Array) -> tuple[int, ...]:
-        """Strides in elements, as the library tells them; by DLPack if it does not."""
+        """Strides in elements, as the library reports them; by DLPack if it does not."""
         return strides_of(array) if self.mutable else super().strides(array)
 
     def storage_offset(self, array: Array) -> int:

@@ -38,7 +38,7 @@ class Key:
     Attributes:
         kind: "device", "backend", "names" (a list of strings), "fallback", "word" (a string that
             a backend understands) or "count" (an integer from 1 on).
-        default: what holds if nobody says anything.
+        default: the value if nothing is configured.
         doc: what it is for.
     """
 

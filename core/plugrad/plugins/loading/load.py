@@ -44,7 +44,7 @@ class Hooks:
         self._lock = threading.RLock()
 
     def renew_lock(self) -> None:
-        """In the child of a fork: whoever held the lock is not there."""
+        """In the child of a fork: the thread that held the lock does not exist."""
         self._lock = threading.RLock()
 
     def register(self, plugin: Plugin, module: object) -> None:

@@ -339,7 +339,7 @@ def observe_writes(listener: Any) -> None:
 
 
 def announce_write(tensor: TensorBase) -> None:
-    """Tell whoever `observe_writes` that a tensor is about to be written to."""
+    """Tell the observers (`observe_writes`) that a tensor is about to be written to."""
     if _writes.listener is not None:
         _writes.listener(tensor)
 

@@ -1,4 +1,4 @@
-"""The native half of the override protocol: does a call go to somebody's `__plugrad_function__`?
+"""The native half of the override protocol: does a call go to a `__plugrad_function__`?
 
 `OVERRIDES.active` is false until a Tensor subclass with an override is defined, a mode is entered,
 or an argument that is not a Tensor turns out to have one; until then a public function pays for the

@@ -128,7 +128,7 @@ def pin_memory(tensor: TensorBase, device: object) -> TensorBase:
     """The tensor in page-locked host memory; itself if it is there already.
 
     Args:
-        device: the device that shall read and write it, by default the accelerator.
+        device: the device that will read and write it, by default the accelerator.
 
     Raises:
         RuntimeError: the tensor is not on the CPU; or there is no device that pins memory.

@@ -21,7 +21,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Step:
-    """A step that shall become one function: of arrays and numbers, to a list of arrays.
+    """A step to be lowered to one function: of arrays and numbers, to a list of arrays.
 
     The function writes to the arrays that operators in place write to. The rest of what a step
     does, such as setting gradients, is done outside of it. It is a

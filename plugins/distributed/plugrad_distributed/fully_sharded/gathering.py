@@ -47,7 +47,7 @@ def gathered(group: ParameterGroup, use: Any) -> list[Tensor]:
     """The whole parameters of a group, for one forward; their gradients go to the group.
 
     Args:
-        use: what the group is told when they arrive.
+        use: a function that the group calls when they arrive.
     """
     trained = any(parameter.sharded.requires_grad for parameter in group.parameters)
     anchor = plugrad.empty(0, requires_grad=trained)

@@ -86,7 +86,7 @@ class ShardedParameter:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Changes when somebody writes to it, or to this rank's part."""
+        """Changes with each write to it, or to this rank's part."""
         return id(self.sharded), self.sharded._version, self.local._version
 
     def install(self, tensor: Tensor) -> None:

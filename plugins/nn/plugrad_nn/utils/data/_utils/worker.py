@@ -1,4 +1,4 @@
-"""The program of a worker process: it reads batches until it is told to end."""
+"""The program of a worker process: it reads batches until it has to end."""
 
 from __future__ import annotations
 
