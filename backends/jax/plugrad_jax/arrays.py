@@ -1,4 +1,4 @@
-"""Tensors from JAX's arrays and back, without a copy: also inside of `jax.jit`, `grad`, `vmap`."""
+"""Tensors from JAX's arrays and back, without a copy: also inside `jax.jit`, `grad`, `vmap`."""
 
 from __future__ import annotations
 

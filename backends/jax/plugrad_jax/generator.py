@@ -26,7 +26,7 @@ _IMPLEMENTATION: Final = "threefry2x32"
 
 
 def typed_key(key: Key) -> Any:
-    """The key as `jax.random`'s functions take it; for use inside of kernels that are compiled."""
+    """The key as `jax.random`'s functions take it; for use inside kernels that are compiled."""
     return jax.random.wrap_key_data(key, impl=_IMPLEMENTATION)
 
 

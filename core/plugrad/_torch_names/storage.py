@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: it is asked for seldom.
+# Interpreted: it is seldom used.
 import mmap
 import os
 from collections.abc import Iterator, Sequence

@@ -59,7 +59,7 @@ class autocast(AutocastRegion):
     Products of matrices and convolutions run in `dtype`, what needs range or precision in float32,
     the rest in the dtypes that it gets. Weights, float32 leaves that require grad, are cast once
     per outermost region. It concerns the calling thread; the threads of devices that work for it in
-    backward do as it does. Backward belongs outside of the region: gradients have the dtypes of the
+    backward do as it does. Backward belongs outside the region: gradients have the dtypes of the
     forward anyway.
 
     Args:

@@ -206,7 +206,7 @@ class allow_mutation_on_saved_tensors(SavedTensorHooks, contextlib.ContextDecora
 
     Raises:
         RuntimeError: the blocks are nested.
-        AssertionError: backward needs a saved tensor outside of the block.
+        AssertionError: backward needs a saved tensor outside the block.
 
     >>> import plugrad
     >>> from plugrad.autograd.saved_tensors import allow_mutation_on_saved_tensors

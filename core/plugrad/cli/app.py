@@ -61,7 +61,7 @@ def build_app() -> typer.Typer:
     app.command("ops")(operators)
     app.command("stub")(stub)
     app.add_typer(new, name="new")
-    # A configuration that cannot be used is told by the command that is asked for.
+    # A configuration that cannot be used is reported by the command that uses it.
     with contextlib.suppress(ConfigError):
         get_manager().extend_cli(app)
     if not any(command.name == "demo" for command in app.registered_commands):

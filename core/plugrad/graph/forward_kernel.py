@@ -429,7 +429,7 @@ def raise_missing(op: Operator) -> NoReturn:
 
 @final
 class _Rules:
-    """Where the rules of plugrad's own operators are, which are loaded when one is asked for."""
+    """Where the rules of plugrad's own operators are, which are loaded when one is requested."""
 
     def __init__(self) -> None:
         self.loaded: bool = False

@@ -30,7 +30,7 @@ _ALIAS = "__torch_dispatch__"
 
 
 class PlugradDispatchMode(Mode):
-    """A context manager inside of which operators go to it before they go to a backend.
+    """A context manager inside which operators go to it before they go to a backend.
 
     Subclass it and define `__plugrad_dispatch__(self, func, types, args=(), kwargs=None)`, or, as
     in PyTorch, `__torch_dispatch__`. It runs below autograd, autocast and transforms: `func` is an

@@ -23,7 +23,7 @@ else:
 
 _PREFIX: Final = "plugrad."
 
-# What programs ask for even where no plugin brings it: attribute of plugrad -> a module of ours.
+# What programs ask for even where no plugin provides it: attribute of plugrad -> a module of ours.
 STAND_INS: Final = {"cuda": "plugrad._torch_names.no_cuda"}
 
 

@@ -29,7 +29,7 @@ def vmap(
 ) -> Callable[..., R]:
     """A function that maps `func` over a dimension of its arguments, all elements at once.
 
-    Inside of `func` tensors lack the dimension that is mapped over. Each operator is done for the
+    Inside `func` tensors lack the dimension that is mapped over. Each operator is done for the
     whole batch, by its batching rule, its decomposition, or in a loop (which warns once).
 
     Args:

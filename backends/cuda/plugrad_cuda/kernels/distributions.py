@@ -1,6 +1,6 @@
 """Kernels that draw from distributions by CuPy's generator, whose own numbers they are.
 
-CuPy does not look at parameters. Those outside of a distribution's range are replaced for the draw,
+CuPy does not look at parameters. Those outside a distribution's range are replaced for the draw,
 and have their results put in afterwards.
 """
 

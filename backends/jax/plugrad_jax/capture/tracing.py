@@ -136,7 +136,7 @@ class Tracing:
     def _known(self) -> set[int]:
         return {id(tensor) for tensor in self.tensors}
 
-    # Inside of the trace
+    # Inside the trace
 
     def _body(
         self, arrays: list[Array], values: list[Array], keys: list[Array], raw: list[Array]

@@ -183,7 +183,7 @@ class GraphTask:
         return order
 
     def capture(self, info: ExecInfo, grads: list[TensorBase | None]) -> None:
-        """Keep those inputs of a node that were asked for."""
+        """Keep those inputs of a node that were requested."""
         if info.captures is not None:
             for capture in info.captures:
                 self.captured[capture.index] = grads[capture.input_nr]
@@ -233,7 +233,7 @@ class GraphTask:
                 if owner is self:
                     function._pending += 1
                 elif (owner is None or _is_finished(owner)) and not (
-                    # The other pass may let go of a node while its edges are being counted here.
+                    # The other pass may released a node while its edges are being counted here.
                     shared and function in self.dependencies
                 ):
                     function._owner = self

@@ -199,7 +199,7 @@ class FunctionNode(Node):
                     grads[index] = self._zeros(index)
                 index += 1
         if self._boxed:
-            # The caller lets go of the list's items, so that `backward` alone holds them.
+            # The caller releases the list's items, so that `backward` alone holds them.
             boxed: list[Any] = list(grads)
             for position in range(len(grads)):
                 grads[position] = None

@@ -167,7 +167,7 @@ class Backend:
         return result
 
     def has_values(self, array: Any) -> bool:
-        """Whether `to_host` could be asked for an array; not while it stands in for others, in a
+        """Whether `to_host` could be called for an array; not while it stands in for others, in a
         function that is traced. `x[i]` with a tensor `i` without values does not ask for it."""
         return True
 
@@ -296,7 +296,7 @@ class Backend:
         """A DLPack capsule of an array's memory; `options` are those of ``__dlpack__``.
 
         Raises:
-            BufferError: the array cannot be shared, or not in the way that is asked for.
+            BufferError: the array cannot be shared, or not in the way that is requested.
         """
         exporter = getattr(array, "__dlpack__", None)
         if exporter is None:

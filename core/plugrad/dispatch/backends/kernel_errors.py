@@ -47,12 +47,12 @@ def no_signs() -> NotImplementedError:
 
 
 def out_of_bounds(index: object, dim: int, size: int) -> str:
-    """What most operators say of an index outside of a dimension."""
+    """What most operators say of an index outside a dimension."""
     return f"index {index} is out of bounds for dimension {dim} with size {size}"
 
 
 def out_of_range(index: object, count: int) -> str:
-    """What `take` says of an index outside of a flattened tensor."""
+    """What `take` says of an index outside a flattened tensor."""
     return f"out of range: tried to access index {index} on a tensor of {count} elements."
 
 

@@ -159,7 +159,7 @@ def unknown_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def _marked(owner: object) -> Iterator[tuple[str, Callable[..., Any]]]:
-    # Looked up in namespaces, since a property would run if it were asked for.
+    # Looked up in namespaces, since a property would run if it were read.
     if isinstance(owner, ModuleType):
         attributes = dict(vars(owner))
     else:

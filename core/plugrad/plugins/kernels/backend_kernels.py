@@ -1,4 +1,4 @@
-"""Gives active backends the kernels that plugins bring for them."""
+"""Gives active backends the kernels that plugins provide for them."""
 
 from __future__ import annotations
 

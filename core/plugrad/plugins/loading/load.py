@@ -211,7 +211,7 @@ def _forget_namespaces(plugin: Plugin) -> None:
 
 
 def _forget_modules(name: str) -> None:
-    """Have a module and those in it imported anew when they are asked for."""
+    """Have a module and those in it imported anew on next use."""
     if not name:
         return
     for module in list(sys.modules):

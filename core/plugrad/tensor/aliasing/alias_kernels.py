@@ -98,7 +98,7 @@ class InplaceKernel:
         return target
 
     def _in_own_dtype(self, target: TensorBase, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with the target's dtype; RuntimeError if another was asked for."""
+        """The arguments with the target's dtype; RuntimeError if another was requested."""
         wanted = args[self.dtype_at]
         if wanted is not None and wanted is not target.dtype:
             raise RuntimeError(

@@ -25,7 +25,7 @@ from plugrad.tensor.calls.promotion import is_scalar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What happens inside of a function to an argument of another type.
+# What happens inside a function to an argument of another type.
 FAILURES = (
     AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError,
     AssertionError,

@@ -349,7 +349,7 @@ def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
     """The dtype that a reduction of `given` computes in, with `out=` and perhaps `dtype=`.
 
     Raises:
-        RuntimeError: `out` has another dtype than was asked for, or `given` requires grad.
+        RuntimeError: `out` has another dtype than was requested, or `given` requires grad.
     """
     if not isinstance(out, TensorBase):
         return dtype
@@ -376,7 +376,7 @@ def like_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[DType, D
 
     Raises:
         TypeError: `out` is not a tensor.
-        RuntimeError: a dtype or device was asked for that it does not have.
+        RuntimeError: a dtype or device was requested that it does not have.
     """
     if not isinstance(out, TensorBase):
         raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")

@@ -201,7 +201,7 @@ def has_plugrad_function_variadic(*values: Any) -> bool:
 def has_plugrad_function(relevant_args: Any) -> bool:
     """Whether a call with these arguments is to be given to `handle_plugrad_function`.
 
-    True inside of a mode, and if the class of an argument (or of an item of one that is a list or
+    True inside a mode, and if the class of an argument (or of an item of one that is a list or
     tuple) has `__plugrad_function__`.
 
     Raises:

@@ -55,7 +55,7 @@ def moved_array(tensor: TensorBase, device: Device, non_blocking: bool, own: boo
         note_read(tensor)
     if device.type == "meta":
         if tensor.device is not CPU:
-            # Sizes and dtype are all that is asked for: no device has to be waited for.
+            # Sizes and dtype are all that is requested: no device has to be waited for.
             array = np.empty(sizes_of(tensor), tensor.dtype.numpy)
         return target.from_host(array, index)
     shared = _through_dlpack(source, target, array, tensor.dtype, tensor.device.index or 0, index)

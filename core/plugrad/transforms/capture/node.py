@@ -61,7 +61,7 @@ class Constant:
     Attributes:
         value: a tensor, a generator, or what an operator is given that has no spelling.
         fresh: a tensor that the function made of Python's numbers: nobody else has it.
-        grad_of: the name of the input or constant whose gradient it is, to be asked for anew by
+        grad_of: the name of the input or constant whose gradient it is, to be read again by
             each run; "" for others.
     """
 

@@ -24,7 +24,7 @@ class Step:
     """A step to be lowered to one function: of arrays and numbers, to a list of arrays.
 
     The function writes to the arrays that operators in place write to. The rest of what a step
-    does, such as setting gradients, is done outside of it. It is a
+    does, such as setting gradients, is done outside it. It is a
     `plugrad.plugins.CapturedStep`.
 
     Attributes:

@@ -122,7 +122,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 
 class lazy_property:
-    """A property that is computed, with gradients, when it is first asked for, and then kept.
+    """A property that is computed, with gradients, when it is first read, and then kept.
 
     As an attribute of the class it is an ordinary property.
     """

@@ -51,7 +51,7 @@ _FIXED: Final = frozenset(
 
 
 class _InfiniteConstantSampler(Sampler[None]):
-    """None without end: what an iterable data set is asked for."""
+    """None without end: the indices for an iterable data set."""
 
     def __iter__(self) -> Iterator[None]:
         while True:

@@ -28,7 +28,7 @@ default_collate_err_msg_format: Final = (
 
 @explains
 def default_convert(data: Any) -> Any:
-    """Makes tensors of NumPy's arrays and numbers, also inside of mappings and sequences; the rest
+    """Makes tensors of NumPy's arrays and numbers, also inside mappings and sequences; the rest
     stays as it is. It is what a loader does to a sample with `batch_size=None`.
 
     Args:

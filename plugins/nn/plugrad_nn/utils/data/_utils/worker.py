@@ -29,7 +29,7 @@ from plugrad_nn.utils.data.graph_settings import seed_pipes
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
-# Plugins whose libraries have threads that a forked child lacks, so that it would wait for ever.
+# Plugins whose libraries have threads that a forked child lacks, so that it would wait forever.
 _NOT_AFTER_FORK: Final = ("cuda", "jax")
 
 _OF_DEVICES: Final = (BackendNotFoundError, OperatorNotFoundError, PluginError)
