@@ -69,7 +69,7 @@ class OpError:
 
 @dataclass(frozen=True)
 class OpCase:
-    """What the tests need to know about one public function, to try it in every way they have.
+    """The description of one public function, from which all its tests are generated.
 
     >>> from plugrad.testing.cases import OpCase, OpSample, T
     >>> case = OpCase(
