@@ -1,4 +1,4 @@
-"""What plugrad finds through the entry point. CuPy is imported when a device is asked for."""
+"""What plugrad finds through the entry point. CuPy is imported when a device is requested."""
 
 from __future__ import annotations
 

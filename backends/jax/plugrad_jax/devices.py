@@ -28,7 +28,7 @@ def all_devices() -> tuple[Any, ...]:
 
 
 def problem() -> str | None:
-    """Why JAX has no device, and what mends it; None if it has one."""
+    """Why JAX has no device, and how to fix it; None if it has one."""
     try:
         all_devices()
     except Exception as error:  # JAX fails in several ways, with assertions among them

@@ -1,4 +1,4 @@
-"""`plugrad.cuda` where no plugin brings it: what programs ask before they use a GPU."""
+"""`plugrad.cuda` where no plugin provides it: what programs ask before they use a GPU."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     tensors, whose writes are not counted, are left as they are.
 
     Raises:
-        RuntimeError: something is no tensor.
+        RuntimeError: something is not a tensor.
 
     >>> import plugrad
     >>> x = plugrad.ones(2)

@@ -50,7 +50,7 @@ class OperatorReport:
             they are asked; the first one computes, unless it declines.
         variants: for each backend that has variants of its kernel, whose they are, their names and
             what they need, in the order in which they are asked.
-        foreign: the backends of which somebody else's kernel is the first.
+        foreign: the backends whose first kernel is from another package.
         derivatives: by argument, the formula of its gradient; empty unless the operator was asked
             for by its whole name.
     """

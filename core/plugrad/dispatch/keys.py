@@ -352,7 +352,7 @@ def dispatch_keys(tensor: Any) -> KeySet:
     DispatchKeySet(AutogradCPU, ADInplaceOrView, CPU)
 
     Raises:
-        TypeError: `tensor` is no tensor.
+        TypeError: `tensor` is not a tensor.
     """
     mask: object = getattr(tensor, "_keyset", None)
     if not isinstance(mask, int):

@@ -102,7 +102,7 @@ def _shared_metadata(tensor: TensorBase) -> InputMetadata:
 
 @final
 class NodeHooks:
-    """A node's hooks; made only when somebody registers one.
+    """A node's hooks; created when the first one is registered.
 
     Attributes:
         tensor_pre: the hooks of a tensor and the number of the input that is its gradient, in
@@ -138,7 +138,7 @@ def observe_node_creation(listener: Any) -> None:
 
 
 def is_node_creation_observed() -> bool:
-    """Whether somebody is told of new nodes."""
+    """Whether there is a listener to new nodes."""
     return _creation.listener is not None
 
 

@@ -63,7 +63,7 @@ __all__ = [
 
 
 class Listener(Trace):
-    """Hears of what a thread does; whoever wants to know overrides methods of it.
+    """A listener to a thread's work; override the methods that you need.
 
     Those of `Trace` hear of operators and nodes and let them run.
     """
@@ -110,7 +110,7 @@ class listening(Scope):
 
 
 def listener() -> Any:
-    """Who listens to this thread, or None."""
+    """The listener to this thread, or None."""
     return current_state().array_log
 
 

@@ -44,7 +44,7 @@ class Future(Generic[T]):
 
     @classmethod
     def found_by(cls, find: Callable[[], T]) -> Future[T]:
-        """A future whose value is what a function gives when somebody waits."""
+        """A future whose value is computed by a function when it is waited for."""
         made = cls()
         made._find = find
         return made

@@ -243,8 +243,8 @@ def test_kernels_of_other_packages_are_listed_for_every_backend(
     ]
     notes = [note for note in report["notes"] if "swift" in note]
     assert notes == [
-        "Conflict: plugrad-swift 3.0 provides kernels for 'exp' on backend 'foo', which has its own: "
-        "those are used, unless plugrad.toml says prefer = ['plugrad-swift'].",
+        "Conflict: plugrad-swift 3.0 provides kernels for 'exp' on backend 'foo', which has its "
+        "own: those are used, unless plugrad.toml says prefer = ['plugrad-swift'].",
         "plugrad-swift 3.0 has, for backend 'foo', a kernel for 'sinn', but there is no operator "
         "of that name; did you mean 'sin'? It is left out.",
     ]

@@ -82,7 +82,7 @@ class Recorder(Listener):
                 self._lost.pop(id(tensor), None)
 
     def check_stored(self) -> None:
-        """Raise if the step wrote to a copy that would be a view outside of a trace."""
+        """Raise if the step wrote to a copy that would be a view outside a trace."""
         self._copies.clear()
         for line in self._lost.values():
             raise CaptureError(

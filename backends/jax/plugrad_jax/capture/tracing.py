@@ -136,7 +136,7 @@ class Tracing:
     def _known(self) -> set[int]:
         return {id(tensor) for tensor in self.tensors}
 
-    # Inside of the trace
+    # Inside the trace
 
     def _body(
         self, arrays: list[Array], values: list[Array], keys: list[Array], raw: list[Array]
@@ -358,7 +358,7 @@ class Tracing:
         try:
             self.recorder.check_left(set())
         except CaptureError:
-            # Cycles of tensors and nodes are no leak.
+            # Cycles of tensors and nodes are not a leak.
             gc.collect()
             self.recorder.check_left(set())
 

@@ -130,7 +130,7 @@ def _filled(folder: Traversable, template: str, values: Mapping[str, str]) -> st
 
 
 def refuse_existing(target: Path) -> None:
-    """Raise if anything but an empty repository stands where the package shall be."""
+    """Raise if the target exists and is not an empty repository."""
     if not os.path.lexists(target):
         return
     if not target.is_dir():

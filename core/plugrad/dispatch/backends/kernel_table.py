@@ -22,7 +22,7 @@ def kernel(*names: str) -> Callable[[F], F]:
     Without a name the function's own is meant.
 
     Raises:
-        TypeError: a name is no string (the decorator was used without its parentheses, say).
+        TypeError: a name is not a string (the decorator was used without its parentheses, say).
 
     >>> from plugrad.plugins import kernel, kernel_table
     >>> class Kernels:
@@ -145,7 +145,7 @@ def check_names(names: Iterable[str], known: Iterable[str], whose: str) -> None:
 
 
 def unknown_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """The names of kernels that are no operator's of the core, with what there is to say."""
+    """The names of kernels that are not an operator's of the core, with what there is to say."""
     valid = set(known)
     found: dict[str, str] = {}
     for name in names:
@@ -159,7 +159,7 @@ def unknown_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def _marked(owner: object) -> Iterator[tuple[str, Callable[..., Any]]]:
-    # Looked up in namespaces, since a property would run if it were asked for.
+    # Looked up in namespaces, since a property would run if it were read.
     if isinstance(owner, ModuleType):
         attributes = dict(vars(owner))
     else:

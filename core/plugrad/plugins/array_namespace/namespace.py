@@ -56,7 +56,7 @@ class Namespace:
         array_type: the class of its arrays.
 
     Raises:
-        TypeError: `xp` is no namespace of the standard, follows a version before 2023.12, or has
+        TypeError: `xp` is not a namespace of the standard, follows a version before 2023.12, or has
             not got what every kernel needs.
     """
 

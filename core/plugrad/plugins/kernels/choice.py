@@ -93,7 +93,7 @@ def _problem(
 
 
 def _names_of(plugin: Plugin, backend: str) -> set[str]:
-    """What a plugin has kernels for, or variants of them, that it brings for a backend."""
+    """What a plugin has kernels for, or variants of them, that it provides for a backend."""
     variants = plugin.variant_lists.get(backend, ())
     return {*plugin.kernel_tables.get(backend, {}), *(one.operator for one in variants)}
 

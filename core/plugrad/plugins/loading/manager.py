@@ -1,7 +1,7 @@
 """Finds, loads and keeps plugins. Finding reads only names; a module is imported when it is needed.
 
 A plugin that cannot be loaded stays in the list with its error. It breaks nothing until what it
-should have provided is asked for.
+should have provided is used.
 """
 
 from __future__ import annotations
@@ -500,7 +500,7 @@ class PluginManager:
         return [plugin for plugin in self._ordered() if plugin.is_usable]
 
     def complete(self, active: ActiveBackend) -> None:
-        """Give a backend the kernels that plugins bring for it."""
+        """Give a backend the kernels that plugins provide for it."""
         self._kernels.load_additions(self._ordered(), self._load)
         self._follow_choice(active)
 
@@ -522,7 +522,7 @@ class PluginManager:
         self._kernels.refresh(active, self._usable(), preferred, strict=True)
 
     def refresh_kernels(self) -> None:
-        """Give active backends what plugins bring for them now."""
+        """Give active backends what plugins provide for them now."""
         if self._plugins is None:
             return
         for active in active_backends():

@@ -1,4 +1,4 @@
-"""What people are told when a plugin, or what it should provide, is not there."""
+"""Messages for missing plugins, and for missing parts that a plugin should provide."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def mend_of_unfit(plugin: Plugin) -> str:
 def missing_backend(
     name: str, wanted_by: str, installed: Mapping[str, Plugin], plugins: Iterable[Plugin]
 ) -> str:
-    """The message about a backend that nobody provides."""
+    """The message about a backend that no plugin provides."""
     lines = [f"No backend named {name!r} is installed{chosen_by(wanted_by)}."]
     close = meant_backend(name, installed)
     if close:

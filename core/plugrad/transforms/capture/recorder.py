@@ -66,7 +66,7 @@ class Recorder(Names):
         self._reads: list[tuple[frozenset[str], str]] = []
         self._written: set[str] = set()
         self._frames: list[Frame] = []
-        # Copies that operators make for their gradients, which may not be asked for.
+        # Copies that operators make for their gradients, which may not be needed.
         self._copies: set[str] = set()
         self._arguments: tuple[Any, ...] = ()
         self._version = 0

@@ -282,7 +282,7 @@ class Program:
         return all(stand.number.known() == stand.value for stand in self._fixed)
 
     def is_for(self, tensors: Any) -> bool:
-        """Whether arguments lie in memory as those that were captured, and are no state."""
+        """Whether arguments lie in memory as those that were captured, and are not state."""
         for tensor, wanted, keyset in zip(tensors, self._strides, self._keysets, strict=True):
             if tensor._keyset != keyset or strides(tensor) != wanted:
                 return False

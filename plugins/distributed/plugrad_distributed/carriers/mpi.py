@@ -139,7 +139,7 @@ class MPICarrier(Carrier):
 
     Attributes:
         mpi: the module `mpi4py.MPI`.
-        monitor: tells what becomes of other ranks.
+        monitor: reports the state of other ranks.
     """
 
     name: ClassVar[str] = "mpi"

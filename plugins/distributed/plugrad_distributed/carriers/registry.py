@@ -29,7 +29,7 @@ def _claims(*, load: bool = True) -> dict[str, list[tuple[str, Any]]]:
 
 
 def carrier_names() -> list[str]:
-    """The carriers that installed plugins bring."""
+    """The carriers that installed plugins provide."""
     return sorted(_claims())
 
 
@@ -37,7 +37,7 @@ def carrier_class(name: str) -> type[Carrier]:
     """The carrier of a name.
 
     Raises:
-        ValueError: no plugin brings it.
+        ValueError: no plugin provides it.
         PluginError: two do, or it cannot be imported.
     """
     name = ALIASES.get(name, name)

@@ -90,7 +90,7 @@ class ThreadsCarrier(Carrier):
         return ThreadsCarrier(self.exchange, name, of_world, list(ranks).index(self.rank))
 
     def check_others(self) -> None:
-        """Raise if a rank of the group ended with an exception: nobody would answer any more."""
+        """Raise if a rank of the group ended with an exception, because it would not answer."""
         for rank, error in list(self.exchange.failed.items()):
             if rank in self._ranks and rank != self._ranks[self.rank]:
                 raise DistBackendError(

@@ -87,7 +87,7 @@ def init_process_group(
 
     Args:
         backend: who carries the bytes: ``"mpi"``, ``"alone"`` (one process), ``"fake"`` (see
-            `run_ranks`), or what another plugin brings; by device, ``"cpu:mpi,cuda:nccl"``. Left
+            `run_ranks`), or what another plugin provides; by device, ``"cpu:mpi,cuda:nccl"``. Left
             out, it is MPI if that started the process, else ``"alone"``.
         init_method: where processes meet that no program of MPI started. ``"env://"``, which None
             means, too: rank and size are those of the environment's `RANK` and `WORLD_SIZE`, as
@@ -402,7 +402,7 @@ def is_initialized() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a plugin brings the carrier, and what it needs is installed."""
+    """Whether a plugin provides the carrier, and what it needs is installed."""
     name = ALIASES.get(backend.lower(), backend.lower())
     if name not in carrier_names():
         return False

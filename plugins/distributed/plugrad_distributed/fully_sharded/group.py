@@ -113,7 +113,7 @@ class ParameterGroup:
         self._lent = 0
 
     def stamp(self) -> Stamp:
-        """Changes when somebody writes to a parameter."""
+        """Changes with each write to a parameter."""
         return tuple(parameter.version for parameter in self.parameters)
 
     @property
@@ -263,7 +263,7 @@ class ParameterGroup:
     # Backward
 
     def expect_end(self) -> None:
-        """Be told of the end of the running backward pass."""
+        """Register for the end of the running backward pass."""
         if self.context is not None:
             self.context.expect_end()
 

@@ -136,7 +136,7 @@ class FSDPModule:
         number that `fully_shard` was given counts no more.
 
         Raises:
-            ValueError: it is no bool.
+            ValueError: it is not a bool.
         """
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(

@@ -122,7 +122,7 @@ class ShardedParameter:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Changes when somebody writes to it, or to this rank's part."""
+        """Changes with each write to it, or to this rank's part."""
         return id(self.sharded), self.sharded._version, self.local._version
 
     def install(self, tensor: Tensor) -> None:
@@ -140,7 +140,7 @@ class ShardedParameter:
         `load_state_dict(assign=True)` puts one there.
 
         Raises:
-            RuntimeError: it lies otherwise, or is no DTensor.
+            RuntimeError: it lies otherwise, or is not a DTensor.
         """
         found = self.installed()
         if found is self.sharded:

@@ -78,7 +78,7 @@ class ProcessGroup:
         return self._size
 
     def carrier(self, device_type: str) -> Carrier:
-        """Who carries the arrays of a type of device.
+        """The carrier for the arrays of a type of device.
 
         Raises:
             RuntimeError: the group was destroyed, or an operation failed.

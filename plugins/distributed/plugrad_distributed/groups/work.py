@@ -23,7 +23,7 @@ __all__ = ["Work"]
 EAGER = 0.0005
 SHORTEST = 0.00002
 LONGEST = 0.001
-# A carrier that moves bytes only while it is asked is asked for longer without a pause, at first
+# A carrier that moves bytes only while it is polled is polled longer without a pause, at first
 # without giving the processor to others in between: each such pause is added to its time.
 ASKED = 0.05
 SPINNING = 0.001

@@ -16,7 +16,7 @@ class World:
     Attributes:
         default: the group of all ranks, or None before `init_process_group`.
         groups: all groups that this rank is in, by name.
-        made: how many groups were asked for: all ranks count alike, so that names agree.
+        made: how many groups were requested: all ranks count alike, so that names agree.
         suffix: what names of groups end with, since ranks that are threads share one table.
     """
 

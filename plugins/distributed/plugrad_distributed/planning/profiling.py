@@ -32,7 +32,7 @@ def profile_step(
     """Profile of a training step: the function is captured and its operators are run one by one.
 
     Times are medians. What the step takes as a whole, with Python's part, is measured in turn with
-    that and spread evenly over the operators. Everything is done in earnest: parameters change.
+    that and spread evenly over the operators. Everything is done for real: parameters change.
 
     Args:
         fn: a step: it clears gradients, computes a loss and calls `backward`. The optimizer may

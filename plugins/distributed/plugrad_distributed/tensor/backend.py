@@ -79,7 +79,7 @@ def host_generator(mesh: DeviceMesh) -> Any:
 
 
 def as_tensor(array: ShardedArray) -> Tensor:
-    """A tensor around an array of this backend, outside of any graph."""
+    """A tensor around an array of this backend, outside any graph."""
     made: Any = tensor_of(array, array.dtype, device_of(array.mesh))
     return made  # type: ignore[no-any-return]  # its class is Tensor
 

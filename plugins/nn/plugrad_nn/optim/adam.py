@@ -194,7 +194,7 @@ class AdamW(Adam):
 
     Args:
         params, lr, betas, eps, amsgrad, maximize: see `Adam`.
-        weight_decay: what part of each parameter a step takes away, times `lr`.
+        weight_decay: the fraction of each parameter that a step subtracts, times `lr`.
         foreach, capturable, differentiable, fused: see `Adam`.
 
     Source: Loshchilov and Hutter 2019, algorithm 2.

@@ -30,7 +30,7 @@ class Muon(Optimizer):
             "match_rms_adamw" by 0.2 sqrt(max(rows, columns)).
 
     Raises:
-        ValueError: an option is out of its range, or a parameter is no matrix.
+        ValueError: an option is out of its range, or a parameter is not a matrix.
 
     Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the second rate is that of Liu
     et al. 2025, arXiv:2502.16982. The iteration is in bfloat16, as in PyTorch.

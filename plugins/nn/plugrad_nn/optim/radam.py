@@ -19,7 +19,7 @@ __all__ = ["RAdam"]
 
 
 class RAdam(ElementwiseOptimizer):
-    """Adam that does without the mean square until enough gradients tell its variance.
+    """Adam without the mean square until there are enough gradients to estimate its variance.
 
     Args:
         params: parameters or parameter groups.

@@ -21,7 +21,7 @@ def load(f: PathOrFile, file: BinaryIO, load_shard: Callable[[Path], Any]) -> di
 
     Raises:
         ValueError: the index is broken, names a file elsewhere, or a shard has other tensors; or
-            `f` is no path.
+            `f` is not a path.
         FileNotFoundError: a shard is missing.
     """
     name = called(f)

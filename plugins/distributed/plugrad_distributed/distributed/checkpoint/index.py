@@ -85,7 +85,7 @@ class Index:
 
     @staticmethod
     def from_text(text: str, path: Path) -> Index:
-        """Raises CheckpointError if the text is no index."""
+        """Raises CheckpointError if the text is not an index."""
         try:
             found = json.loads(text)
             if found["format"] != FORMAT or found["version"] > VERSION:

@@ -29,7 +29,7 @@ def entries(state: MutableMapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
     """The tensors and plain values of a state dict, each with its name and the way to it.
 
     Raises:
-        TypeError: it is no state dict, or has keys that are neither str nor int.
+        TypeError: it is not a state dict, or has keys that are neither str nor int.
         ValueError: two entries have the same name, as {"a.b": 1} and {"a": {"b": 1}}.
     """
     if not isinstance(state, MutableMapping):

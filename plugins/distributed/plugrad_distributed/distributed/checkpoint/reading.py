@@ -1,4 +1,4 @@
-"""Reads checkpoints: each rank the boxes of elements that it holds, whoever wrote them."""
+"""Reads checkpoints: each rank reads the boxes of elements that it holds, from any writer."""
 
 from __future__ import annotations
 

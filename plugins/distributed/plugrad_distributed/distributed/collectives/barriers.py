@@ -41,7 +41,7 @@ def monitored_barrier(
     timeout: timedelta | float | None = None,
     wait_all_ranks: bool = False,
 ) -> None:
-    """A barrier that names the ranks which did not come: rank 0 waits for a message of each.
+    """A barrier that names the missing ranks: rank 0 waits for a message of each.
 
     Args:
         timeout: how long rank 0 waits; the group's by default.
