@@ -53,7 +53,7 @@ class ProcessGroup:
         self._size = first.size
         self._calls = 0
         self._problem = ""
-        # Who carries arrays of the CPU, if that is one that knows them, while the group can be used.
+        # Who carries arrays of the CPU, if it knows them and as long as the group can be used.
         host = self._carriers.get("cpu", self._carriers.get("", first))
         self.host = host if self._size > 1 and "cpu" in host.devices else None
         self._last: object = ""
