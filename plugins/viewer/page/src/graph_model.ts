@@ -70,7 +70,26 @@ export function drawing(recording: Recording, collapsed: ReadonlySet<number>, wi
     box.x /= box.nodes.length;
     box.y /= box.nodes.length;
   }
+  if (collapsed.size) {
+    closeGaps(boxes, "x", WIDEST_GAP);
+    closeGaps(boxes, "y", HIGHEST_GAP);
+  }
   return { boxes, frames: withFrames ? frames(recording, boxes) : [], arrows: arrows(recording, boxes, boxOf), boxOf };
+}
+
+/** The most space between two neighbouring boxes, from middle to middle, once some are gone. */
+const WIDEST_GAP = 200;
+const HIGHEST_GAP = 110;
+
+/** Move boxes together where nothing lies between them. Their order along the axis stays. */
+function closeGaps(boxes: Box[], axis: "x" | "y", widest: number): void {
+  const order = [...boxes].sort((a, b) => a[axis] - b[axis]);
+  let [before, shift] = [order[0]?.[axis] ?? 0, 0];
+  for (const box of order) {
+    shift += Math.max(0, box[axis] - before - widest);
+    before = box[axis];
+    box[axis] -= shift;
+  }
 }
 
 function outermostCollapsed(recording: Recording, module: number, collapsed: ReadonlySet<number>): number {

@@ -11,7 +11,14 @@ export interface Concept {
   title: string;
   part: Part;
   text: string;
+  /** The article that describes how PyTorch does it. */
+  article?: string;
 }
+
+const EXECUTED = "How Computational Graphs are Executed in PyTorch";
+const CONSTRUCTED = "How Computational Graphs are Constructed in PyTorch";
+const DEEP_DIVE = "Deep Dive to PyTorch AutoGrad";
+const WALK_THROUGH = "From Python to C/C++ and to GPU: a PyTorch walk-through";
 
 export const CONCEPTS: Record<string, Concept> = {
   start: {
@@ -23,96 +30,115 @@ export const CONCEPTS: Record<string, Concept> = {
     title: "Dispatcher",
     part: "dispatch",
     text: "An operator has no code of its own. The dispatcher looks at the keys of the arguments (their device, whether they need gradients, transforms that are on) and picks a kernel by the key with the highest priority.",
+    article: DEEP_DIVE,
   },
   keys: {
     title: "Dispatch keys",
     part: "dispatch",
     text: "Each layer of the ladder is a key. The kernel of the Autograd key makes the node, then calls the operator again below itself: a redispatch. The key at the bottom belongs to the backend, and its kernel computes.",
+    article: DEEP_DIVE,
   },
   call_end: {
     title: "The call returns",
     part: "dispatch",
     text: "The result goes up the ladder again. If a node was made, the result's grad_fn is this node.",
+    article: WALK_THROUGH,
   },
   node: {
     title: "The graph grows",
     part: "graph",
     text: "A differentiable call adds a node that knows how to compute the gradients of its inputs. Its edges (next_functions) lead to the nodes that made the inputs, so the graph points from the loss to the leaves.",
+    article: CONSTRUCTED,
   },
   accumulate: {
     title: "AccumulateGrad",
     part: "leaf",
     text: "A leaf is a tensor that nobody computed, such as a parameter. It gets a node that has no edges: AccumulateGrad, which adds each gradient that arrives to .grad.",
+    article: DEEP_DIVE,
   },
   saved: {
     title: "Saved variables",
     part: "memory",
     text: "The derivative needs values of the forward pass: inputs, the result, a mask. The node saves them, with their version, so that a change in place between forward and backward is noticed. They keep memory in use until the node has run.",
+    article: DEEP_DIVE,
   },
   backward: {
     title: "backward() begins",
     part: "engine",
     text: "A graph task is made for this call: it holds the roots, the dependency counts, and the input buffers of nodes that wait. The gradient of a loss starts with 1.",
+    article: EXECUTED,
   },
   reentrant: {
     title: "Reentrant backward",
     part: "engine",
     text: "A node that runs has called backward() itself, as checkpointing does. The engine makes a graph task inside of the other one and goes on with the outer task when the inner one has ended.",
+    article: EXECUTED,
   },
   dependencies: {
     title: "Dependency counting",
     part: "engine",
     text: "Before anything runs, the engine walks the graph from the roots and counts for each node how many edges lead to it. A node may run only when it has got a gradient over each of them.",
+    article: EXECUTED,
   },
   ready: {
     title: "Ready queue",
     part: "engine",
     text: "A node whose count is zero goes to the ready queue of its device. Of the nodes in a queue the one that was made last in forward comes first, and AccumulateGrad before all others.",
+    article: EXECUTED,
   },
   pop: {
     title: "A thread takes a task",
     part: "engine",
     text: "Each device has a thread that takes tasks from its ready queue. Nodes of the CPU run on the thread that called backward() unless another was asked for.",
+    article: EXECUTED,
   },
   run: {
     title: "A node runs",
     part: "engine",
     text: "The thread takes the sums out of the node's input buffer, calls hooks, and lets the node compute the gradients of its inputs from the gradient of its output. The formula calls operators, which go through the dispatcher like all others.",
+    article: EXECUTED,
   },
   ran: {
     title: "A node has run",
     part: "engine",
     text: "The gradients that it computed go along its edges to the next nodes.",
+    article: EXECUTED,
   },
   buffer: {
     title: "Input buffer",
     part: "engine",
     text: "A gradient waits in the input buffer of the next node until that node is ready. A tensor that was used twice gets two gradients: they are added up here.",
+    article: EXECUTED,
   },
   count: {
     title: "A count goes down",
     part: "engine",
     text: "One gradient less to wait for. At zero, the node is pushed to a ready queue.",
+    article: EXECUTED,
   },
   hook: {
     title: "Hook",
     part: "engine",
     text: "A function of the program that the engine calls: before a node runs, after it, on a tensor's gradient, or after a leaf has accumulated. It may look at gradients or replace them.",
+    article: EXECUTED,
   },
   free: {
     title: "Saved variables are let go",
     part: "memory",
     text: "After a node has run, what it saved is released, unless retain_graph=True. So memory falls during backward, and a second backward through the same graph is an error.",
+    article: EXECUTED,
   },
   grad: {
     title: "A gradient arrives",
     part: "leaf",
     text: "AccumulateGrad sets .grad, or adds to it. This is where backward ends for this parameter.",
+    article: EXECUTED,
   },
   backward_end: {
     title: "backward() ends",
     part: "engine",
     text: "No task of this graph task is left, in any queue or thread. The call returns.",
+    article: EXECUTED,
   },
   memory: {
     title: "Memory",

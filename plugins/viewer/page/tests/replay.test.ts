@@ -187,6 +187,17 @@ test("a collapsed module is one box, with the edges that leave it", () => {
   assert.deepEqual(topModules(recording), [1]);
 });
 
+test("what collapses leaves no gap, and the order stays", () => {
+  const recording = small();
+  recording.nodes[0].y = -5000;
+  recording.nodes[1].y = -4000;
+  recording.nodes[2].y = 3000;
+  const open = drawing(recording, new Set());
+  assert.deepEqual(open.boxes.map((box) => box.y), [-5000, -4000, 3000]);
+  const { boxes } = drawing(recording, new Set([2]));
+  assert.deepEqual(boxes.map((box) => box.y), [-5000, -4890, -4780]);
+});
+
 test("search ranks names before modules, and knows numbers", () => {
   const recording = small();
   assert.deepEqual(search(recording, "x"), [0, 1]);

@@ -114,7 +114,7 @@ export function App({ recording }: { recording: Recording }) {
           <Graph session={session} />
           {selected >= 0 && <Details session={session} />}
         </div>
-        {alone ? (
+        {alone ? recording.modules.some((module) => module.name) && (
           <div class="column right">
             <Modules session={session} />
           </div>

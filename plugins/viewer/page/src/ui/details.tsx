@@ -59,7 +59,7 @@ export function Details({ session }: { session: Session }) {
           <Fact name="Module" value={moduleTitle(recording, node.module)} />
           <Fact name="Shape" value={shape(node.shape)} />
           {call && <Fact name="Made by" value={`${call.op}(${tensors(call.inputs)})`} />}
-          {line && <Fact name="Line" value={`${recording.sources[line[0]]?.file}:${line[1]}`} />}
+          {line && <Fact name="Line" value={`${(recording.sources[line[0]]?.file ?? "").split(/[\\/]/).at(-1)}:${line[1]}`} />}
         </dl>
         <h3>Saved tensors</h3>
         {!node.saved.length && <p class="empty">It saves none.</p>}

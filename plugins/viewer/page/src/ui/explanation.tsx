@@ -14,6 +14,11 @@ export function Explanation({ session }: { session: Session }) {
       <div class={`concept ${concept.part}`}>
         <h3>{concept.title}</h3>
         <p>{concept.text}</p>
+        {concept.article && (
+          <p class="article">
+            In PyTorch: <cite>{concept.article}</cite>
+          </p>
+        )}
       </div>
     </Panel>
   );

@@ -9,7 +9,7 @@ import { bytes, count } from "../units.ts";
 import { graphStyle } from "./graph_style.ts";
 import { Icon } from "./icons.tsx";
 import type { Session } from "./session.ts";
-import { MANY, ShownGraph } from "./shown_graph.ts";
+import { LEAST_ZOOM, MANY, ShownGraph } from "./shown_graph.ts";
 
 export function Graph({ session }: { session: Session }) {
   const { recording, collapsed, filter, selected, state, at, dark } = session;
@@ -64,7 +64,7 @@ export function Graph({ session }: { session: Session }) {
   }, [filter]);
 
   const event = recording.events[at - 1];
-  const focus = focusOf(recording, at);
+  const focus = focusOf(session);
   useEffect(() => {
     shown.current?.mark(focus, selected, event?.k === "buffer" ? state.lastRun : -1);
     const looked = selected >= 0 ? selected : focus;
@@ -108,11 +108,18 @@ export function Graph({ session }: { session: Session }) {
   );
 }
 
-/** The node that the last event with a node is about; memory has none, and leaves it as it was. */
-function focusOf(recording: Recording, at: number): number {
-  let place = at - 1;
-  while (place > 0 && recording.events[place].k === "memory") place -= 1;
-  return place >= 0 && recording.events.length ? nodeOf(recording, recording.events[place]) : -1;
+/** The node that is looked at: of the event, else the one that runs on its thread, else that of the
+ * events before, as long as these are only of memory. */
+function focusOf({ recording, state, at }: Session): number {
+  for (let place = at - 1; place >= 0; place -= 1) {
+    const event = recording.events[place];
+    const node = nodeOf(recording, event);
+    if (node >= 0) return node;
+    const running = state.running.get(event.th)?.at(-1);
+    if (running !== undefined) return running;
+    if (event.k !== "memory") break;
+  }
+  return -1;
 }
 
 function open(container: HTMLElement, many: boolean): Core {
@@ -121,7 +128,7 @@ function open(container: HTMLElement, many: boolean): Core {
     autoungrabify: true,
     boxSelectionEnabled: false,
     autounselectify: true,
-    minZoom: 0.01,
+    minZoom: LEAST_ZOOM,
     maxZoom: 3,
     // What keeps ten thousand boxes usable: while the view moves, a picture of the graph moves.
     textureOnViewport: many,

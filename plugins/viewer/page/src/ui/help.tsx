@@ -61,10 +61,18 @@ export function Help({ close, alone }: { close(): void; alone: boolean }) {
           </ul>
         )}
         <dl class="words">
-          {Object.values(CONCEPTS).map(({ title, text }) => (
+          {Object.values(CONCEPTS).map(({ title, text, article }) => (
             <div>
               <dt>{title}</dt>
-              <dd>{text}</dd>
+              <dd>
+                {text}
+                {article && (
+                  <span class="article">
+                    {" "}
+                    In PyTorch: <cite>{article}</cite>
+                  </span>
+                )}
+              </dd>
             </div>
           ))}
         </dl>

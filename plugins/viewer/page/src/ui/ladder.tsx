@@ -53,16 +53,15 @@ export function Ladder({ session }: { session: Session }) {
               .join(" · ")}
           </p>
           <ol class="ladder" aria-label="Dispatch keys, from the highest">
-            {call.steps.map((one, place) => {
-              const reached = place < step ? "past" : place === step ? "here" : "to-come";
-              return (
-                <li class={`rung ${past ? "faded" : reached}`} aria-current={reached === "here" ? "step" : undefined} style={{ "--depth": Math.min(one.depth, 6) }}>
-                  <span class="key">{one.key}</span>
-                  <span class="kernel">{one.kernel}</span>
-                  <span class="time">{time(one.end - one.start)}</span>
-                </li>
-              );
-            })}
+            {rungs(session, number, step, past).map(({ op, key, kernel, took, depth, reached }) => (
+              <li class={`rung ${reached}`} aria-current={reached === "here" ? "step" : undefined} style={{ "--depth": depth }}>
+                <span class="key">
+                  {op && <span class="of">{op}</span>} {key}
+                </span>
+                <span class="kernel">{kernel}</span>
+                <span class="time">{time(took)}</span>
+              </li>
+            ))}
           </ol>
           {call.node >= 0 && (
             <p class="made">
@@ -77,6 +76,44 @@ export function Ladder({ session }: { session: Session }) {
       )}
     </Panel>
   );
+}
+
+interface Rung {
+  /** The operator, where another one begins. */
+  op: string;
+  key: string;
+  kernel: string;
+  took: number;
+  depth: number;
+  reached: "past" | "here" | "around" | "to-come" | "faded";
+}
+
+const DEEPEST = 8;
+
+/** The steps of a call, below those of the calls around it. */
+function rungs({ recording, state }: Session, number: number, step: number, past: boolean): Rung[] {
+  const chain: number[] = [];
+  for (let one = number; one >= 0; one = recording.calls[one].parent) chain.unshift(one);
+  const open = state.calls.get(recording.calls[number].thread) ?? [];
+  const found: Rung[] = [];
+  let offset = 0;
+  for (const one of chain) {
+    const { op, steps } = recording.calls[one];
+    const inner = one === number;
+    // Of a call around this one, only what it has come to is on the way.
+    const until = inner ? steps.length : (open.find((entry) => entry.call === one)?.step ?? steps.length - 1) + 1;
+    steps.slice(0, until).forEach(({ key, kernel, start, end, depth }, place) => {
+      const now = inner ? (place < step ? "past" : place === step ? "here" : "to-come") : "around";
+      found.push({
+        ...{ key, kernel, took: end - start },
+        op: place === 0 && chain.length > 1 ? op : "",
+        depth: Math.min(offset + depth, DEEPEST),
+        reached: past ? "faded" : now,
+      });
+    });
+    offset += until ? steps[until - 1].depth + 1 : 0;
+  }
+  return found;
 }
 
 function parents({ recording }: Session, number: number): string {

@@ -29,6 +29,13 @@ function sourceOf({ recording }: Session, call: number): [number, number] | null
   return null;
 }
 
+/** Lines without the indentation that all of them have. */
+function dedented(lines: string[]): string[] {
+  const depths = lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
+  const common = depths.length ? Math.min(...depths) : 0;
+  return lines.map((line) => line.slice(common));
+}
+
 export function Program({ session }: { session: Session }) {
   const { source, made } = current(session);
   const marked = useRef<HTMLLIElement>(null);
@@ -52,7 +59,7 @@ export function Program({ session }: { session: Session }) {
             {stretch.file.split(/[\\/]/).at(-1)}
           </h3>
           <ol class="code" start={stretch.first} tabIndex={0} aria-label={`Lines of ${stretch.file}`}>
-            {stretch.lines.map((text, offset) => {
+            {dedented(stretch.lines).map((text, offset) => {
               const here = source !== null && source[0] === place && source[1] === stretch.first + offset;
               return (
                 <li

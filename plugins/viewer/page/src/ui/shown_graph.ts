@@ -14,6 +14,7 @@ const FIRST = 400;
 const NEXT = 1600;
 /** Below this zoom nothing can be read: the view starts at the first node instead of the whole. */
 const READABLE = 0.55;
+export const LEAST_ZOOM = 0.001;
 const START_ZOOM = 0.8;
 const FOLLOWED_ZOOM = 0.3;
 const STATUS_CLASSES = ["absent", "made", "waiting", "ready", "running", "done"];
@@ -202,13 +203,12 @@ export class ShownGraph {
   /** Move the view if a node is not well inside of it. */
   lookAt(node: number, quick: boolean): void {
     const { x, y } = this.boxes[this.drawn.boxOf[node]];
-    const { x1, x2 } = this.extent;
     const [width, height, now, pan] = [this.cy.width(), this.cy.height(), this.cy.zoom(), this.cy.pan()];
     const [left, top] = [(x * now + pan.x) / width, (y * now + pan.y) / height];
     if (now > FOLLOWED_ZOOM && left > 0.12 && left < 0.88 && top > 0.15 && top < 0.85) return;
     const zoom = now > FOLLOWED_ZOOM ? now : START_ZOOM;
-    // A graph that is narrow enough stays in the middle.
-    const goal = view(this.cy, (x2 - x1) * zoom < width ? (x1 + x2) / 2 : x, y, zoom);
+    const goal = this.view(x, y, zoom);
+    if (goal.zoom === now && goal.pan.x === pan.x && goal.pan.y === pan.y) return;
     this.cy.stop();
     if (quick || window.matchMedia("(prefers-reduced-motion: reduce)").matches) this.cy.viewport(goal);
     else this.cy.animate(goal, { duration: 200 });
@@ -217,27 +217,29 @@ export class ShownGraph {
   /** The whole graph if it can be read then, else its first node. */
   lookAtStart(): void {
     if (!this.boxes.length) return;
-    const { x1, x2, y1, y2 } = this.extent;
     const whole = Math.min(1.2, this.wholeZoom());
-    if (whole >= READABLE) return void this.cy.viewport(view(this.cy, (x1 + x2) / 2, (y1 + y2) / 2, whole));
-    const narrow = (x2 - x1) * START_ZOOM < this.cy.width();
-    const { x, y } = this.boxes[0];
-    this.cy.viewport(view(this.cy, narrow ? (x1 + x2) / 2 : x, y, START_ZOOM));
+    this.cy.viewport(this.view(this.boxes[0].x, this.boxes[0].y, whole < READABLE ? START_ZOOM : whole));
   }
 
   lookAtAll(): void {
+    if (this.boxes.length) this.cy.viewport(this.view(0, 0, Math.min(2, this.wholeZoom())));
+  }
+
+  /** The view with a point in the middle, or as near to it as leaves no empty space at a side. */
+  private view(x: number, y: number, zoom: number): { zoom: number; pan: { x: number; y: number } } {
     const { x1, x2, y1, y2 } = this.extent;
-    if (this.boxes.length) this.cy.viewport(view(this.cy, (x1 + x2) / 2, (y1 + y2) / 2, Math.min(2, this.wholeZoom())));
+    const along = (at: number, from: number, to: number, size: number) => {
+      const half = size / zoom / 2;
+      const middle = to - from < 2 * half ? (from + to) / 2 : Math.min(Math.max(at, from + half), to - half);
+      return size / 2 - middle * zoom;
+    };
+    return { zoom, pan: { x: along(x, x1, x2, this.cy.width()), y: along(y, y1, y2, this.cy.height()) } };
   }
 
   private wholeZoom(): number {
     const { x1, x2, y1, y2 } = this.extent;
-    return Math.min(this.cy.width() / (x2 - x1), this.cy.height() / (y2 - y1));
+    return Math.max(LEAST_ZOOM, Math.min(this.cy.width() / (x2 - x1), this.cy.height() / (y2 - y1)));
   }
-}
-
-function view(cy: Core, x: number, y: number, zoom: number): { zoom: number; pan: { x: number; y: number } } {
-  return { zoom, pan: { x: cy.width() / 2 - x * zoom, y: cy.height() / 2 - y * zoom } };
 }
 
 /** Where boxes lie, with room for frames. Cytoscape would measure every label for this. */
