@@ -1,4 +1,4 @@
-"""Who listens to a thread's work: a chain of objects that calls, nodes and ranges go through."""
+"""Listeners to a thread's work: a chain of objects that calls, nodes and ranges pass through."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class SavedTensor:
 
 
 def make_saved_tensor(tensor: TensorBase) -> SavedTensor:
-    """Save a tensor for nobody in particular, with the hooks in force."""
+    """Save a tensor without a node, with the current hooks."""
     return SavedTensor(None, "", -1, SavedVariable(tensor))
 
 

@@ -183,7 +183,7 @@ class GraphTask:
         return order
 
     def capture(self, info: ExecInfo, grads: list[TensorBase | None]) -> None:
-        """Keep those inputs of a node that were asked for."""
+        """Keep those inputs of a node that were requested."""
         if info.captures is not None:
             for capture in info.captures:
                 self.captured[capture.index] = grads[capture.input_nr]
@@ -236,7 +236,7 @@ class GraphTask:
                 if owner is self:
                     function._pending += 1
                 elif (owner is None or _is_finished(owner)) and not (
-                    # The other pass may let go of a node while its edges are being counted here.
+                    # The other pass may released a node while its edges are being counted here.
                     shared and function in self.dependencies
                 ):
                     function._owner = self
@@ -274,7 +274,7 @@ class GraphTask:
         _mark_needed(exec_info, root, min_topological_nr)
 
     def close(self) -> None:
-        """The pass is over, well or badly: let go of what it held.
+        """The pass is over, with or without an error: release what it held.
 
         Nodes may still name it as their owner; what it refers to must not lead back to them.
         """

@@ -21,7 +21,7 @@ def check_result(hook: Any, before: Any, after: Any) -> None:
     """Whether a hook may replace one value by another.
 
     Raises:
-        TypeError: it returned something that is no tensor.
+        TypeError: it returned something that is not a tensor.
         RuntimeError: what it returned differs in dtype, device or shape, or replaces None.
     """
     if after is None:

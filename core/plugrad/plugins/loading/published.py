@@ -44,6 +44,12 @@ OURS: Final = frozenset(
 )
 
 
+# The packages of these plugins, and of those that bring nothing but kernels.
+OUR_PACKAGES: Final = frozenset(
+    {*(f"plugrad_{name}" for name in OURS), "plugrad_native", "plugrad_onednn"}
+)
+
+
 def distribution_of(plugin: str) -> str:
     """The distribution that publishes a plugin of ours: plugrad-as-torch has as_torch."""
     return f"plugrad-{plugin.replace('_', '-')}"

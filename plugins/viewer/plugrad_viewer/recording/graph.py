@@ -21,12 +21,14 @@ from plugrad_viewer.recording.format import Node, Saved
 from plugrad_viewer.recording.names import Names
 
 ROOT: Final = "GraphRoot"
+_dtypes: Final[dict[Any, str]] = {}
 
 
 class Graph:
     """Nodes, each once.
 
     Attributes:
+        key: that of a node's number among its notes.
         nodes: what is known of each.
         saved_bytes: of each, how many bytes it has saved.
     """
@@ -35,13 +37,13 @@ class Graph:
         self.nodes: list[Node] = []
         self.saved_bytes: list[int] = []
         self._names = names
-        # Keys among a node's notes: its number; the call and the module that made it.
-        self._number = object()
+        self.key = object()
+        # The same for the call and the module that made it.
         self._maker = object()
 
     def number(self, node: Any) -> int:
         """The number of a node, or -1."""
-        number: int = notes_of(node).get(self._number, -1)
+        number: int = notes_of(node).get(self.key, -1)
         return number
 
     def claim(self, node: Any, call: int, module: int) -> None:
@@ -61,7 +63,7 @@ class Graph:
             for function, input_nr in edges_of(each):
                 if function is None:
                     continue
-                target = notes_of(function).get(self._number)
+                target = notes_of(function).get(self.key)
                 if target is None:
                     target = self._append(function, call, module, frame)
                     waiting.append((target, function))
@@ -70,7 +72,7 @@ class Graph:
 
     def _append(self, node: Any, call: int, module: int, frame: FrameType | None) -> int:
         notes = notes_of(node)
-        number = notes[self._number] = len(self.nodes)
+        number = notes[self.key] = len(self.nodes)
         name = name_of(node)
         leaf = leaf_of(node)
         shape: tuple[int, ...] = ()
@@ -109,13 +111,20 @@ def saved_entry(name: str, value: Any) -> Saved:
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         return {"name": name, "shape": [], "dtype": "", "bytes": 0}
-    shape = tuple(value.shape)
-    return {"name": name, "shape": list(shape), "dtype": name_of_dtype(dtype), "bytes": size(value)}
+    return {
+        "name": name,
+        "shape": list(value.shape),
+        "dtype": name_of_dtype(dtype),
+        "bytes": size(value),
+    }
 
 
 def name_of_dtype(dtype: Any) -> str:
     """``float32`` for `plugrad.float32` and for an array's dtype."""
-    return str(dtype).rpartition(".")[2]
+    name = _dtypes.get(dtype)
+    if name is None:
+        name = _dtypes[dtype] = str(dtype).rpartition(".")[2]
+    return name
 
 
 def size(tensor: Any) -> int:

@@ -23,6 +23,7 @@ class Memory:
         self._changed: Callable[[str, int], None] | None = changed
         self._live: dict[int, Any] = {}
         self._bytes: dict[str, int] = {}
+        self._names: dict[Any, str] = {}
 
     def close(self) -> None:
         """Watch no longer."""
@@ -31,25 +32,26 @@ class Memory:
 
     def add(self, tensors: list[Any], given: list[Any]) -> None:
         """Count those of the arrays that own their memory and that are not among those given."""
-        known: set[int] | None = None
         for tensor, array in zip(tensors, arrays_of(tensors), strict=True):
-            if array is None or getattr(array, "base", None) is not None:
-                continue  # a view
             key = id(array)
-            if key in self._live:
-                continue
-            if known is None:
-                known = {id(_owner(each)) for each in arrays_of(given)}
+            if key in self._live or getattr(array, "base", None) is not None:
+                continue  # known, or a view
             nbytes = getattr(array, "nbytes", None)
-            if key in known or not isinstance(nbytes, int):
+            if not isinstance(nbytes, int) or _is_among(array, given):
                 continue
-            device = str(tensor.device)
+            device = self._name_of(tensor.device)
             try:
                 watch = weakref.ref(array, functools.partial(self._freed, key, device, nbytes))
             except TypeError:
                 continue  # when it goes cannot be known
             self._live[key] = watch
             self._count(device, nbytes)
+
+    def _name_of(self, device: Any) -> str:
+        name = self._names.get(device)
+        if name is None:
+            name = self._names[device] = str(device)
+        return name
 
     def _freed(self, key: int, device: str, nbytes: int, watch: Any) -> None:
         if self._live.pop(key, None) is not None:
@@ -62,9 +64,11 @@ class Memory:
             changed(device, total)
 
 
-def _owner(array: Any) -> Any:
-    """The object that holds the memory behind an array."""
-    found = array
-    while (base := getattr(found, "base", None)) is not None:
-        found = base
-    return found
+def _is_among(array: Any, given: list[Any]) -> bool:
+    """Whether an array is that of one of the tensors, or holds the memory behind it."""
+    for each in arrays_of(given):
+        while each is not None:
+            if each is array:
+                return True
+            each = getattr(each, "base", None)
+    return False

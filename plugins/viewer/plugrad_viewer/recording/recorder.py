@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 import plugrad
-from plugrad.plugins.watching import Trace, history_of, leaf_of, sizes_of
+from plugrad.plugins.watching import Trace, history_of, leaf_of, notes_of, sizes_of
 from plugrad_viewer.recording.graph import Graph, size
 from plugrad_viewer.recording.memory import Memory
 from plugrad_viewer.recording.names import Names
@@ -20,6 +20,7 @@ from plugrad_viewer.recording.sources import Lines
 
 _now: Final = time.perf_counter_ns
 _thread: Final = threading.get_ident
+_Tensor: Final = plugrad.Tensor
 
 # Tensors as a call saw them: name, shape, dtype, device.
 Seen = tuple[str, tuple[int, ...], Any, Any]
@@ -110,7 +111,7 @@ class Recorder(Trace):
     def dispatch(self, kind: str, op: Any, keyset: int, args: tuple[object, ...]) -> Any:
         if self.full:
             return Trace.dispatch(self, kind, op, keyset, args)
-        log = self.log()
+        log = self.logs.get(_thread()) or self.log()
         calls = log.calls
         if kind != "call" and calls:
             call = calls[-1]
@@ -127,17 +128,16 @@ class Recorder(Trace):
         given: list[Any] = []
         frame: FrameType | None = None
         for value in args:
-            if isinstance(value, plugrad.Tensor):
+            if isinstance(value, _Tensor):
                 given.append(value)
             elif isinstance(value, (list, tuple)):
-                given.extend(each for each in value if isinstance(each, plugrad.Tensor))
+                given.extend(each for each in value if isinstance(each, _Tensor))
         call = Call(len(self.calls), name, log, calls[-1].number if calls else -1)
         if calls:
             call.place = calls[-1].place
         else:
             frame = self._find_place(call)
-        of = self.names.of
-        call.inputs = [(of(each), sizes_of(each), each.dtype, each.device) for each in given]
+        self._note_inputs(call, given)
         self._begin(log, call)
         outer, depth, log.depth = log.step, log.depth, 0
         step = self._step(log, call, op, keyset)
@@ -148,12 +148,19 @@ class Recorder(Trace):
             log.step, log.depth = outer, depth
             calls.pop()
             self.events.append((call.end, log.number, "end", call.number))
-        if isinstance(result, plugrad.Tensor):
+        if isinstance(result, _Tensor):
             self._note_results(log, call, [result], given, frame)
         elif isinstance(result, (list, tuple)):
-            tensors = [each for each in result if isinstance(each, plugrad.Tensor)]
+            tensors = [each for each in result if isinstance(each, _Tensor)]
             self._note_results(log, call, tensors, given, frame)
         return result
+
+    def _note_inputs(self, call: Call, given: list[Any]) -> None:
+        named, of = self.names.tensors, self.names.of
+        call.inputs = [
+            (of(each) if id(each) in named else "", sizes_of(each), each.dtype, each.device)
+            for each in given
+        ]
 
     def _find_place(self, call: Call) -> FrameType | None:
         found = self.lines.find()
@@ -185,7 +192,7 @@ class Recorder(Trace):
         return step
 
     def choose(self, operator: str, kernel: str) -> None:
-        log = self.log()
+        log = self.logs.get(_thread()) or self.log()
         if log.step is not None and not self.full:
             log.step[1] = kernel
         super().choose(operator, kernel)
@@ -205,7 +212,8 @@ class Recorder(Trace):
         self.memory.add(results, given)
 
     def _note_memory(self, device: str, total: int) -> None:
-        self.events.append((_now(), self.log().number, "memory", device, total))
+        log = self.logs.get(_thread()) or self.log()
+        self.events.append((_now(), log.number, "memory", device, total))
 
     # Custom Functions.
 
@@ -217,9 +225,8 @@ class Recorder(Trace):
             outer = log.calls[-1] if log.calls else None
             call = Call(len(self.calls), name, log, -1 if outer is None else outer.number)
             self._find_place(call)
-            given: list[Any] = [each for each in inputs if isinstance(each, plugrad.Tensor)]
-            of = self.names.of
-            call.inputs = [(of(each), sizes_of(each), each.dtype, each.device) for each in given]
+            given: list[Any] = [each for each in inputs if isinstance(each, _Tensor)]
+            self._note_inputs(call, given)
             self._begin(log, call)
             if recorded:
                 self.graph.claim(ctx, call.number, log.modules[-1])
@@ -269,7 +276,7 @@ class Recorder(Trace):
         return new[-1]
 
     def _number(self, node: Any) -> int:
-        number = self.graph.number(node)
+        number: int = notes_of(node).get(self.graph.key, -1)
         return self._add_node(self.log(), node, -1, None) if number < 0 else number
 
     # Backward.
@@ -298,7 +305,8 @@ class Recorder(Trace):
         self, task: Any, node: Any, input_nr: int, grad: Any, is_sum: bool, left: int
     ) -> None:
         if not self.full:
-            number, thread, time_ = self._number(node), self.log().number, _now()
+            number, time_ = self._number(node), _now()
+            thread = (self.logs.get(_thread()) or self.log()).number
             events = self.events
             events.append((time_, thread, "buffer", number, input_nr, size(grad), is_sum))
             events.append((time_, thread, "count", number, left))
@@ -306,7 +314,7 @@ class Recorder(Trace):
 
     def queue_node(self, task: Any, node: Any, device: str) -> None:
         if not self.full:
-            number, log = self._number(node), self.log()
+            number, log = self._number(node), self.logs.get(_thread()) or self.log()
             known = self._passes.get(id(task))
             queue = device or (log if known is None else known[1]).name
             self._queues[number] = queue
@@ -314,7 +322,7 @@ class Recorder(Trace):
         super().queue_node(task, node, device)
 
     def enter_node(self, node: Any) -> None:
-        log = self.log()
+        log = self.logs.get(_thread()) or self.log()
         number = self._number(node)
         log.nodes.append(number)
         if not self.full:
@@ -324,14 +332,15 @@ class Recorder(Trace):
 
     def leave_node(self, node: Any) -> None:
         super().leave_node(node)
-        nodes = self.log().nodes
+        nodes = (self.logs.get(_thread()) or self.log()).nodes
         if nodes:
             nodes.pop()
 
     def run_node(self, node: Any, grads: Any) -> Any:
         if self.full:
             return Trace.run_node(self, node, grads)
-        number, thread, events = self._number(node), self.log().number, self.events
+        number, events = self._number(node), self.events
+        thread = (self.logs.get(_thread()) or self.log()).number
         arrived = size(grads[0]) if grads else 0
         events.append((_now(), thread, "run", number))
         try:
