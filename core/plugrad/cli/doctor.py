@@ -162,7 +162,7 @@ def _told(problem: str, place: str, mend: str) -> str:
     """A problem, where it comes from, and what mends it, in a line each."""
     lines = [problem.rstrip()]
     lines += [f"  at {place}"] if place else []
-    lines += [f"  to mend it: {mend}"] if mend else []
+    lines += [f"  to fix it: {mend}"] if mend else []
     return "\n".join(lines)
 
 
@@ -248,7 +248,7 @@ def _examine_names(config: Config, report: Report) -> None:
     for key in ("disable", "prefer"):
         source = config.all_settings(key)[0].source
         report.notes += [
-            f"{source} names {name!r}, which is no installed plugin or distribution."
+            f"{source} names {name!r}, which is not an installed plugin or distribution."
             for name in config.names(key)
             if not any(plugin.is_called(name) for plugin in plugins)
         ]
@@ -273,9 +273,9 @@ def _try_device(device: str) -> str:
     except Exception as error:
         for plugin in get_manager().load_all():
             if plugin.error is not None and error.__cause__ is plugin.error:
-                return f"plugin {plugin.name} ({plugin.origin}) failed, as told above"
+                return f"plugin {plugin.name} ({plugin.origin}) failed, see above"
         return f"{type(error).__name__}: {error}"
-    return "" if gradient == [2.0, 4.0] else f"the gradient of x*x at [1, 2] came as {gradient}"
+    return "" if gradient == [2.0, 4.0] else f"the gradient of x*x at [1, 2] was {gradient}"
 
 
 def _settings(config: Config) -> list[dict[str, str]]:

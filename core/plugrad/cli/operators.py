@@ -50,7 +50,7 @@ class OperatorReport:
             they are asked; the first one computes, unless it declines.
         variants: for each backend that has variants of its kernel, whose they are, their names and
             what they need, in the order in which they are asked.
-        foreign: the backends of which somebody else's kernel is the first.
+        foreign: the backends whose first kernel is from another package.
         derivatives: by argument, the formula of its gradient; empty unless the operator was asked
             for by its whole name.
     """
@@ -215,7 +215,7 @@ def _nothing(wanted: str) -> str:
     known = {short_name(op).partition(".")[0] for op in all_operators()}
     close = nearest(wanted, known)
     hint = f"; did you mean {close!r}?" if close else ""
-    return f"no operator has {wanted!r} in its name{hint}"
+    return f"no operator's name contains {wanted!r}{hint}"
 
 
 def _print_operators(reports: list[OperatorReport], names: list[str]) -> None:

@@ -87,7 +87,7 @@ def print_table(
             heading, no_wrap=not may_wrap, overflow="fold", min_width=width if may_wrap else None
         )
     for row in cells:
-        # As text: a schema's brackets are no markup.
+        # As text: a schema's brackets are not markup.
         table.add_row(*map(Text, row))
     screen = console()
     if screen.is_terminal:

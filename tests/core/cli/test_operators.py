@@ -158,7 +158,7 @@ def test_in_a_narrow_terminal_many_backends_share_a_column(
 def test_filter_that_matches_nothing_is_an_error(run: Run) -> None:
     result = run("ops", "no_such_operator")
     assert result.exit_code == 1
-    assert "no operator has 'no_such_operator' in its name" in result.stderr
+    assert "no operator's name contains 'no_such_operator'" in result.stderr
 
 
 def test_unknown_backend_is_explained(run: Run) -> None:

@@ -124,7 +124,7 @@ def test_a_failing_plugin_is_imported_once(site: FakeSite, manager: PluginManage
         (
             'return [Backend("foo", array_type=list, api_version=99)]',
             "backend 'foo' was written for version 99.0 of the plugin contract, and this plugrad "
-            "speaks version 1.0: that is newer; upgrade plugrad",
+            "has version 1.0: that is newer; upgrade plugrad",
         ),
         ("return [3]", "instances or subclasses of plugrad.plugins.Backend, got int"),
         ("return 3", "plugrad_backends() must return a list, got int"),
@@ -243,7 +243,7 @@ def test_a_module_can_be_registered_by_hand(manager: PluginManager) -> None:
 
 def test_registering_a_name_twice_is_an_error(manager: PluginManager) -> None:
     manager.register(plugin_module("one"), "mine")
-    with pytest.raises(ValueError, match="a plugin named 'mine' is there already"):
+    with pytest.raises(ValueError, match="a plugin named 'mine' is registered already"):
         manager.register(plugin_module("two"), "mine")
 
 

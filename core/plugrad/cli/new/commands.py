@@ -59,7 +59,7 @@ Distribution = Annotated[
 ]
 Author = Annotated[
     str | None,
-    typer.Option(metavar="'NAME <EMAIL>'", help="Who writes it.  [default: what git knows]"),
+    typer.Option(metavar="'NAME <EMAIL>'", help="The author.  [default: from git's configuration]"),
 ]
 License = Annotated[
     str | None,

@@ -1,7 +1,7 @@
 """Finds, loads and keeps plugins. Finding reads only names; a module is imported when it is needed.
 
 A plugin that cannot be loaded stays in the list with its error. It breaks nothing until what it
-should have provided is asked for.
+should have provided is used.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class PluginManager:
             PluginError: its hooks are not usable; nothing of it is left then.
         """
         if name in self.discovered():
-            raise ValueError(f"a plugin named {name!r} is there already")
+            raise ValueError(f"a plugin named {name!r} is registered already")
         target = getattr(module, "__name__", type(module).__name__)
         plugin = Plugin(name, target, by_hand=module)
         with Locked(self._lock):
@@ -500,7 +500,7 @@ class PluginManager:
         return [plugin for plugin in self._ordered() if plugin.is_usable]
 
     def complete(self, active: ActiveBackend) -> None:
-        """Give a backend the kernels that plugins bring for it."""
+        """Give a backend the kernels that plugins provide for it."""
         self._kernels.load_additions(self._ordered(), self._load)
         self._follow_choice(active)
 
@@ -522,7 +522,7 @@ class PluginManager:
         self._kernels.refresh(active, self._usable(), preferred, strict=True)
 
     def refresh_kernels(self) -> None:
-        """Give active backends what plugins bring for them now."""
+        """Give active backends what plugins provide for them now."""
         if self._plugins is None:
             return
         for active in active_backends():

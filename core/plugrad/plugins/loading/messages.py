@@ -1,4 +1,4 @@
-"""What people are told when a plugin, or what it should provide, is not there."""
+"""Messages for missing plugins, and for missing parts that a plugin should provide."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def mend_of_unfit(plugin: Plugin) -> str:
 def missing_backend(
     name: str, wanted_by: str, installed: Mapping[str, Plugin], plugins: Iterable[Plugin]
 ) -> str:
-    """The message about a backend that nobody provides."""
+    """The message about a backend that no plugin provides."""
     lines = [f"No backend named {name!r} is installed{chosen_by(wanted_by)}."]
     close = meant_backend(name, installed)
     if close:
@@ -86,12 +86,12 @@ def missing_backend(
     ]
     lines += [
         f"Unloaded: {plugin.name} ({plugin.origin}); "
-        f"plugrad.plugins.get_manager().load({plugin.name!r}) brings it back"
+        f"plugrad.plugins.get_manager().load({plugin.name!r}) loads it again"
         for plugin in known
         if plugin.status == "unloaded"
     ]
     lines += [
-        f"Being loaded just now: {plugin.name} ({plugin.origin}); ask for it in functions, not "
+        f"Being loaded just now: {plugin.name} ({plugin.origin}); use it inside functions, not "
         "while its modules are imported"
         for plugin in known
         if plugin.status == "not loaded"

@@ -21,6 +21,7 @@ PUBLISHED: Final = {
     "quasirandom": "special",
     "as_torch": "as_torch",
     "onnx": "onnx",
+    "viewer": "viewer",
 }
 
 # Device type -> the plugin that has it, where that is not its name.
@@ -28,7 +29,18 @@ BACKENDS: Final = {"sharded": "distributed"}
 
 # The plugins that this project publishes; they claim what stands above and their own names.
 OURS: Final = frozenset(
-    {"as_torch", "cpu", "cuda", "distributed", "distributions", "jax", "nn", "onnx", "special"}
+    {
+        "as_torch",
+        "cpu",
+        "cuda",
+        "distributed",
+        "distributions",
+        "jax",
+        "nn",
+        "onnx",
+        "special",
+        "viewer",
+    }
 )
 
 

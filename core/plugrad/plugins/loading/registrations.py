@@ -1,4 +1,4 @@
-"""Remembers which plugin defined or registered what, so that it can be told, and undone.
+"""Records which plugin defined or registered what, so that it can be listed and undone.
 
 What is defined while a plugin is loaded belongs to it, except what code of another package defines
 then: that belongs to the package, and so to the plugin whose module is in it.

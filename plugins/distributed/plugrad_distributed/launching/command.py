@@ -54,7 +54,7 @@ def launch(
     """
     count = processes or count_of_slurm(os.environ)
     if count is None:
-        raise _fail("how many processes? plugrad launch -n 4 program.py")
+        raise _fail("give the number of processes: plugrad launch -n 4 program.py")
     if not module and not Path(program).is_file():
         raise _fail(f"there is no program {program!r}; for a module, use -m")
     environment = dict(os.environ)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from dataclasses import asdict, dataclass
@@ -178,7 +179,8 @@ class _Running:
         """Record one step, eager: its calls and its backward pass, one by one."""
         step, batch = one_step(training, self._choice.device)
         step(*batch)
-        with plugrad.viewer.record() as recording:
+        viewer: Any = importlib.import_module("plugrad.viewer")
+        with viewer.record() as recording:
             step(*batch)
         recording.save(path)
 

@@ -70,7 +70,8 @@ class Block(nn.Module):
         query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
         found = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.project(found.transpose(1, 2).reshape(n, length, width))
-        return x + self.feed_forward(x)
+        result: Tensor = x + self.feed_forward(x)
+        return result
 
 
 class Writer(nn.Module):
@@ -86,7 +87,8 @@ class Writer(nn.Module):
 
     def forward(self, text: Tensor) -> Tensor:
         x = self.characters(text) + self.places[: text.shape[1]]
-        return self.head(self.norm(self.blocks(x)))
+        logits: Tensor = self.head(self.norm(self.blocks(x)))
+        return logits
 
 
 def write(model: nn.Module, device: Device, prompt: str, length: int, seed: int) -> str:
