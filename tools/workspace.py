@@ -71,6 +71,7 @@ build_wheel(sys.argv[1], {"--global-option": "--quiet"})
 """
 # With these of pytest's options somebody sits before the terminal.
 INTERACTIVE = {"--pdb", "--trace", "-s"}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 COMPILE_ONLY = ("mypy==", "numpy")
 
 
@@ -295,6 +296,20 @@ def tested_backends() -> list[str]:
     return wanted
 
 
+def find_browser() -> None:
+    """Install Debian's Chromium, if there is no browser, and we may: its tests skip without one."""
+    if any(shutil.which(name) for name in BROWSERS):
+        return
+    if not shutil.which("apt-get") or os.name == "nt" or os.geteuid():
+        say("no Chromium, and it cannot be installed from here: the tests of pages skip")
+        return
+    say("installing chromium, for the tests of pages")
+    for command in ("update -qq", "install -y -qq --no-install-recommends chromium"):
+        if call("apt-get", *command.split(), DEBIAN_FRONTEND="noninteractive"):
+            say(f"apt-get {command} failed: the tests of pages skip")
+            return
+
+
 def demo(arguments: Sequence[str]) -> int:
     Workspace().install_with([], [chosen_backend(arguments)])
     return call(PYTHON.with_name("plugrad"), "demo", *arguments)
@@ -381,12 +396,18 @@ def lint(arguments: Sequence[str]) -> int:
 
 
 def docs(arguments: Sequence[str]) -> int:
-    """The site: its reference is read from the sources, and from plugrad as it is installed."""
+    """The site, and its tests: its reference is read from the sources, and from plugrad as it is
+    installed."""
     workspace = Workspace()
     workspace.install_with(["docs"])
     workspace.generate()
     quiet = {"NO_MKDOCS_2_WARNING": "1"}  # advertisement of a successor
-    return call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments, **quiet)
+    code = call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments, **quiet)
+    if code or arguments:
+        return code
+    find_browser()
+    where = {"PLUGRAD_SITE": str(ROOT / "build" / "site")}
+    return call(PYTHON, "-m", "pytest", "-q", "tests/docs/site", **where)
 
 
 def bench(arguments: Sequence[str]) -> int:
