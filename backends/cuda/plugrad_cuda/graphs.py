@@ -301,8 +301,8 @@ def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> Capture
     The step runs `warmup` times, for real, on the stream that is then captured. Objects that
     it makes once (kernels, `.grad`, an optimizer's state) then exist before the capture, which
     itself runs nothing. The step must do the same every time: no decisions by values, no waiting
-    for the GPU. Gradients must keep their memory: use ``zero_grad(set_to_none=False)``, or set them to None
-    in the step, so that the graph makes them.
+    for the GPU. Gradients must keep their memory: use ``zero_grad(set_to_none=False)``, or set
+    them to None in the step, so that the graph makes them.
 
     Args:
         step: a function of tensors.

@@ -363,7 +363,7 @@ class PluginManager:
         return [self._load(plugin) for plugin in self._ordered()]
 
     def backend(self, name: str, wanted_by: str = "") -> Backend:
-        """The backend for a device type; tries preferred plugins, then the one of that name, then all
+        """The backend for a device type; tries preferred plugins, then that of this name, then all
         others.
 
         Raises:
