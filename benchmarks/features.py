@@ -103,6 +103,19 @@ assert make_jvp(lambda x: x ** 3, 2.0)(1.0)[1] == 12
         JAX: "assert jax.vmap(np.dot)(np.ones((2, 3)), np.ones((2, 3))).shape == (2,)",
     },
     "a step compiled as a whole": {
+        PLUGRAD: """
+x = torch.ones(2, requires_grad=True)
+@torch.compile
+def step(x):
+    x.grad = None
+    loss = (x.sin() + 1).sum()
+    loss.backward()
+    return loss
+for _ in range(4):
+    step(x)
+assert step.cache_info().hits > 0
+assert abs(float(x.grad[0]) - 0.5403) < 1e-4
+""",
         TORCH: """
 f = torch.compile(lambda x: x.sin() + 1, backend='eager')
 assert f(torch.zeros(2)).sum() == 2
@@ -113,6 +126,13 @@ f = TinyJit(lambda x: (x + 1).realize())
 for _ in range(3):
     out = f(Tensor.zeros(2).contiguous().realize())
 assert out.sum().item() == 2
+""",
+    },
+    "sparse tensors": {
+        TORCH: "assert torch.eye(3).to_sparse().is_sparse",
+        JAX: """
+from jax.experimental.sparse import BCOO
+assert BCOO.fromdense(np.eye(3)).nse == 3
 """,
     },
     "writes into tensors and views, with gradients": {

@@ -8,6 +8,7 @@ from html import escape
 from itertools import groupby
 
 from benchmarks.measure import TORCH, Row
+from tools import svg_dark
 
 # A ratio up to this is called as fast.
 ALIKE = 1.05
@@ -74,6 +75,7 @@ def draw(rows: Sequence[Row]) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' "
         f"width='{width}' height='{height}' role='img'>",
         "<title>Ratios of plugrad's time to PyTorch's, by benchmark</title>",
+        svg_dark.style(),
         f"<rect width='{width}' height='{height}' fill='#ffffff'/>",
     ]
     bottom = height - 40

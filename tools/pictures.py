@@ -6,12 +6,17 @@ compare the files with what this module makes of the tables.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import svg_dark  # noqa: E402  # beside this file, which is run by its path
+
 FOLDER = ROOT / "docs" / "pictures"
 
 COLUMN, ROW = 170, 84
@@ -133,6 +138,7 @@ def render(picture: Picture) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' "
         f"viewBox='0 0 {width} {height}' role='img' aria-label='{escape(picture.title)}'>",
         f"<title>{escape(picture.title)}</title>",
+        svg_dark.style(),
         "<defs><marker id='tip' viewBox='0 0 10 10' refX='9' refY='5' markerWidth='7' "
         "markerHeight='7' orient='auto'><path d='M0 0L10 5L0 10z' fill='#374151'/></marker></defs>",
         f"<rect width='{width}' height='{height}' fill='#ffffff'/>",

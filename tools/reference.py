@@ -1,4 +1,4 @@
-"""Pages of the documentation site for what the generator writes: operators, plugrad and Tensor.
+"""Pages of the documentation site for what the generator writes: plugrad, Tensor, plugrad.special.
 
 Operators come from core/plugrad/ops/*.yaml, Python signatures from the stub, other docstrings from
 plugrad itself. The modules that people wrote are read by mkdocstrings.
@@ -90,42 +90,17 @@ def families(folder: Path = OPERATORS) -> list[Family]:
 def pages() -> dict[str, str]:
     """Markdown by path below docs/."""
     stub = Stub()
-    found = {f"reference/operators/{family.name}.md": page(family, stub) for family in families()}
-    found["reference/operators/index.md"] = overview()
-    found["reference/plugrad.md"] = face(stub)
-    found["reference/tensor.md"] = tensor(stub)
-    found["reference/special.md"] = special()
-    return found
+    return {
+        "reference/plugrad.md": face(stub),
+        "reference/tensor.md": tensor(stub),
+        "reference/special.md": special(),
+    }
 
 
 def operator_names() -> set[str]:
     """Names of operators, and of their in-place variants, which have no entry of their own."""
     names = {name for family in families() for name in family.operators}
     return names | {f"{name}_" for name in names}
-
-
-def overview() -> str:
-    """Every operator, with a link to where its family explains it."""
-    parts = [
-        "# Operators",
-        "Functions of `plugrad`, and methods of `Tensor` where a signature says so. Names with an "
-        "underscore at the end write into their first argument.",
-    ]
-    for family in families():
-        names = (f"[`{name}`]({family.name}.md#{anchor(name)})" for name in family.operators)
-        parts += [f"## {family.title}", ", ".join(names)]
-    return "\n\n".join(parts) + "\n"
-
-
-def page(family: Family, stub: Stub) -> str:
-    """The operators of one family."""
-    parts = [f"# {family.title}"]
-    for name, entries in family.operators.items():
-        code = [f"plugrad.{name}{line}" for line in stub.functions[name]]
-        for method in (name, f"{name}_"):
-            code += [f"Tensor.{method}{line}" for line in stub.methods[method]]
-        parts += [heading(name), block(code), *map(overload, entries)]
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def overload(entry: dict[str, Any]) -> str:

@@ -16,7 +16,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
-import reference  # noqa: E402  # beside this file, which MkDocs runs by its path
+# Beside this file, which MkDocs runs by its path.
+import operator_pages  # noqa: E402
+import reference  # noqa: E402
 
 # Files of the repository that are pages of the site.
 OUTSIDE = {
@@ -35,14 +37,39 @@ OUTSIDE = {
     },
 }
 LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)]*)?\))")
-OPERATORS = "reference/operators/"
+# Pages of long tables, which get a box to filter their rows; the value is what it suggests.
+FILTERED = {
+    operator_pages.LIST: "a name, a word, a family",
+    "operators.md": "fft, missing, decomposed",
+}
+FILTER = """\
+<div class="filter">
+<label for="filter">Filter:</label>
+<input id="filter" type="search" placeholder="{words}" autocomplete="off" spellcheck="false">
+<output id="filter-count" for="filter"></output>
+</div>
+
+"""
+# A table, or the heading of the section that it is in.
+TABLE = re.compile(r"^(##|\|) ", re.MULTILINE)
+# The steps of the changelog, which are the parts of a version.
+STEP = re.compile(r"^The \w+ step(?:, begun)?: (.)(.*)\.$", re.MULTILINE)
+# How much a page counts in the search, by the beginning of its path; 0: not at all.
+SEARCH = {
+    f"{operator_pages.FOLDER}/plugrad.": 2,
+    operator_pages.FOLDER: 0,
+    "operators.md": 0,
+    "changelog.md": 0.3,
+    "results/": 0.3,
+    "performance.md": 0.5,
+    "torch_names.md": 0.5,
+}
 
 
 def on_config(config: Any) -> Any:
-    """The operators' families come last in the reference."""
-    families = [f"{OPERATORS}{family.name}.md" for family in reference.families()]
+    """The operators come last in the reference."""
     section = next(entry["Reference"] for entry in config["nav"] if "Reference" in entry)
-    section.append({"Operators": [f"{OPERATORS}index.md", *families]})
+    section.append({"Operators": operator_pages.navigation()})
     return config
 
 
@@ -51,7 +78,7 @@ def on_files(files: Any, config: Any) -> Any:
 
     for source, uri in OUTSIDE.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / source)))
-    for uri, text in reference.pages().items():
+    for uri, text in (reference.pages() | operator_pages.pages()).items():
         files.append(File.generated(config, uri, content=text))
     return files
 
@@ -61,6 +88,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     from mkdocs.structure.files import File
 
     uri = page.file.src_uri
+    weigh(uri, page.meta)
+    if uri == OUTSIDE["CHANGELOG.md"]:
+        markdown = STEP.sub(lambda found: f"### {found[1].upper()}{found[2]}", markdown)
+    if uri in FILTERED:
+        page.meta["hide"] = ["toc"]
+        box = FILTER.format(words=FILTERED[uri])
+        markdown = TABLE.sub(lambda found: box + found[0], markdown, count=1)
     source = next((path for path, target in OUTSIDE.items() if target == uri), f"docs/{uri}")
 
     def rewrite(found: re.Match[str]) -> str:
@@ -74,6 +108,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return f"{found[1]}{link}{found[3]}"
 
     return LINK.sub(rewrite, markdown)
+
+
+def weigh(uri: str, meta: dict[str, Any]) -> None:
+    """Tell the search what a page counts."""
+    found = next((weight for start, weight in SEARCH.items() if uri.startswith(start)), 1)
+    if found == 0:
+        meta["search"] = {"exclude": True}
+    elif found != 1:
+        meta["search"] = {"boost": found}
 
 
 def site_link(link: str, source: str, uri: str) -> str | None:

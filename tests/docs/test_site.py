@@ -31,6 +31,7 @@ def tool(name: str) -> ModuleType:
 
 
 reference = tool("reference")
+operator_pages = tool("operator_pages")
 hooks = tool("site_hooks")
 CONFIG = yaml.safe_load((pages.ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 
@@ -52,36 +53,67 @@ def test_every_page_is_in_the_navigation() -> None:
         path.relative_to(pages.ROOT / "docs").as_posix()
         for path in (pages.ROOT / "docs").rglob("*.md")
     }
-    generated = {name for name in reference.pages() if not name.startswith(hooks.OPERATORS)}
+    generated = set(reference.pages())
     assert set(leaves(CONFIG["nav"])) == written | generated | set(hooks.OUTSIDE.values())
 
 
 def test_the_operators_pages_are_added_to_the_navigation() -> None:
     nav = hooks.on_config({"nav": [{"Start": ["index.md"]}, {"Reference": []}]})["nav"]
-    generated = {name for name in reference.pages() if name.startswith(hooks.OPERATORS)}
-    assert set(leaves(nav)) == generated | {"index.md"}
+    assert set(leaves(nav)) == set(operator_pages.pages()) | {"index.md"}
 
 
-def test_every_public_operator_is_in_the_reference() -> None:
-    text = "".join(reference.pages().values())
+def test_every_public_operator_has_a_page() -> None:
+    pages_of_operators = operator_pages.pages()
     for op in all_operators():
         if op.namespace == "plugrad" and not op.name.startswith("_"):
-            base = op.name.rstrip("_")
-            assert f"#plugrad.{op.name} }}" in text or f"#plugrad.{base} }}" in text, op.full_name
+            names = {op.name, op.name.rstrip("_")}
+            found = [
+                name for name in names if operator_pages.operator_page(name) in pages_of_operators
+            ]
+            assert found, op.full_name
 
 
-def test_an_operators_page_has_signatures_schema_and_derivative() -> None:
-    page = reference.pages()["reference/operators/pointwise_unary.md"]
-    sin = page.split("## `sin`")[1].split("\n## ")[0]
+def test_an_operators_page_says_what_is_known_of_it() -> None:
+    sin = operator_pages.pages()["reference/operators/plugrad.sin.md"]
     for line in (
+        "# `sin` { #plugrad.sin }",
         "plugrad.sin(input: Tensor, *, out: Tensor | None=None) -> Tensor",
         "Tensor.sin() -> Tensor",
         "Tensor.sin_() -> Tensor",
         "Sine of each element, in radians.",
-        "* Schema: `sin(Tensor self) -> Tensor`",
-        "* Derivative of `self`: `",
+        "Schema:\n\n```text\nsin(Tensor self) -> Tensor\n```",
+        "## Gradient\n\n* `self`: `",
+        "|  | cpu | jax | cuda | array API | core only |",
+        "| `sin` | native |",
     ):
         assert line in sin
+
+
+def test_an_operators_page_has_each_overload_and_links_to_what_it_is_made_of() -> None:
+    largest = operator_pages.pages()["reference/operators/plugrad.max.md"]
+    assert {"## `max.other`", "## `max.dim`", "## `max`"} <= set(largest.splitlines())
+    assert "* `max.other` is made of [`maximum`](plugrad.maximum.md)." in largest
+
+
+def test_the_list_of_operators_can_be_filtered() -> None:
+    for page in hooks.FILTERED:
+        known = operator_pages.pages()
+        text = known.get(page) or (pages.ROOT / "docs" / page).read_text(encoding="utf-8")
+        assert len(hooks.TABLE.findall(text)) > 1, page
+
+
+@pytest.mark.parametrize(
+    ("uri", "meta"),
+    [
+        ("tensors.md", {}),
+        ("reference/operators/plugrad.sin.md", {"search": {"boost": 2}}),
+        ("reference/operators/loss/index.md", {"search": {"exclude": True}}),
+    ],
+)
+def test_the_search_weighs_pages(uri: str, meta: dict[str, object]) -> None:
+    found: dict[str, object] = {}
+    hooks.weigh(uri, found)
+    assert found == meta
 
 
 def test_a_docstring_becomes_markdown() -> None:

@@ -143,16 +143,9 @@ def backends(
 
 
 def _print_reports(reports: list[BackendReport]) -> None:
-    columns = {
-        "": False,
-        "backend": False,
-        "distribution": False,
-        "version": False,
-        "devices": False,
-        "status": True,
-    }
+    columns = ("", "backend", "distribution", "version", "devices", "status")
     print_table(
-        columns,
+        dict.fromkeys(columns, False),
         (
             (
                 "→" if report.chosen else "",
@@ -160,8 +153,14 @@ def _print_reports(reports: list[BackendReport]) -> None:
                 report.distribution or "-",
                 report.version or "-",
                 str(report.devices),
-                f"{report.status}: {report.error}" if report.error else report.status,
+                report.status,
             )
             for report in reports
         ),
     )
+    # Sentences, of any length, are no cells of a table.
+    told = [report for report in reports if report.error]
+    for report in told:
+        print_line(f"{report.name}: {report.status}: {report.error}")
+    if told:
+        print_line()

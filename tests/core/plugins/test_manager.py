@@ -14,6 +14,7 @@ import pytest
 
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import Backend, hookimpl
+from plugrad.plugins.loading import messages
 from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
@@ -166,8 +167,9 @@ def test_hook_with_wrong_arguments_is_recorded(site: FakeSite, manager: PluginMa
 
 
 def test_unknown_backend_says_what_is_installed_and_what_to_install(
-    site: FakeSite, manager: PluginManager
+    site: FakeSite, manager: PluginManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(messages, "has_nvidia_gpu", lambda: True)
     site.backend("foo", "1.2")
     with pytest.raises(BackendNotFoundError) as caught:
         manager.backend("cuda")
@@ -176,6 +178,16 @@ def test_unknown_backend_says_what_is_installed_and_what_to_install(
         "Installed: foo (plugrad-foo 1.2).",
         "To get it: pip install plugrad-cuda",
     ]
+
+
+def test_what_this_machine_cannot_use_is_not_advised(
+    site: FakeSite, manager: PluginManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "has_nvidia_gpu", lambda: False)
+    with pytest.raises(BackendNotFoundError) as caught:
+        manager.backend("cuda")
+    assert "pip install plugrad-cuda" not in str(caught.value)
+    assert "NVIDIA's GPUs, and this machine has no driver" in str(caught.value)
 
 
 def test_unknown_backend_that_nobody_is_known_to_publish(

@@ -37,8 +37,8 @@ def of_survivors(
     [
         ("raise", 1, "rank 1 ended with ValueError: the data are rotten", 1),
         # A process that was forked has the connections of rank 0, until it lets them go.
-        ("kill beside a worker", 0, "rank 0 ended without an error", 137),
-        pytest.param("exit", 2, "rank 2 ended without an error", 3, marks=pytest.mark.long),
+        ("kill beside a worker", 0, "rank 0 ended without an exception", 137),
+        pytest.param("exit", 2, "rank 2 ended without an exception", 3, marks=pytest.mark.long),
         ("end", 1, "rank 1 has ended its program", 1),
     ],
 )

@@ -201,12 +201,15 @@ class GraphTask:
         if waiting is None:
             waiting = InputBuffer(function._num_inputs())
             self.not_ready[function] = waiting
+        trace = self.snapshot.trace
+        if trace is not None:
+            is_sum = grad is not None and waiting.values[input_nr] is not None
+            waits_for = self.dependencies[function]
+            trace.arrive(self, function, int(input_nr), grad, is_sum, waits_for - 1)
         if self.streams is None:
-            waiting.add_in_order(input_nr, grad, self.create_graph, self.snapshot.trace, producer)
+            waiting.add_in_order(input_nr, grad, self.create_graph, trace, producer)
         else:
-            waiting.add_on_streams(
-                input_nr, grad, self.create_graph, self.snapshot.trace, producer, function
-            )
+            waiting.add_on_streams(input_nr, grad, self.create_graph, trace, producer, function)
         left = self.dependencies[function] - 1
         self.dependencies[function] = left
         if left > 0:

@@ -68,6 +68,13 @@ class Hooks:
             if self.pluggy.is_registered(module):
                 self.pluggy.unregister(module)
 
+    def implements(self, module: object, hook: str) -> bool:
+        """Whether a module, registered or not, implements a hook."""
+        found = ((name, self.pluggy.parse_hookimpl_opts(module, name)) for name in dir(module))
+        return any(
+            options is not None and (options["specname"] or name) == hook for name, options in found
+        )
+
     def ask(self, module: object, hook: str, **arguments: object) -> list[Any]:
         """What one plugin answers to a hook, in a list; empty if it does not implement it."""
         with Locked(self._lock):

@@ -465,14 +465,31 @@ class PluginManager:
                     found[name] = plugin
         return found
 
-    def extend_cli(self, app: Any) -> None:
-        """Let every installed plugin add its commands; one that fails is recorded and left out."""
-        for plugin in self.load_all():
-            if plugin.is_usable:
+    def extend_cli(self, app: Any, name: str = "") -> None:
+        """Let plugins add their commands; one that fails is recorded and left out.
+
+        Args:
+            name: only the plugin of this name; by default all that this project does not publish,
+                of which it is known what they add.
+        """
+        for plugin in self._ordered():
+            wanted = plugin.name == name if name else not _claims_nothing_else(plugin)
+            if wanted and self._has_hook(plugin, "plugrad_cli") and self._load(plugin).is_usable:
                 try:
                     self._hooks.ask(plugin.module, "plugrad_cli", app=app)
                 except FAILURES as error:
                     exclusively(self, plugin, partial(self._fail_late, plugin, error))
+
+    def _has_hook(self, plugin: Plugin, hook: str) -> bool:
+        """Whether a plugin's module implements a hook; imports it, but takes nothing up."""
+        if not plugin.is_to_load():
+            return plugin.is_usable
+        try:
+            with made_by(plugin):
+                module = plugin.by_hand or importlib.import_module(plugin.target)
+        except FAILURES:
+            return True  # loading it keeps the error
+        return self._hooks.implements(module, hook)
 
     def _fail_late(self, plugin: Plugin, error: BaseException) -> None:
         place = place_of(error, plugin, plugin.module)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 from plugrad.plugins.loading.plugin import Plugin
@@ -13,6 +15,11 @@ PUBLISHED_BACKENDS: Final = ("cpu", "cuda", "jax")
 
 # What people call devices elsewhere, too far from our names to be a slip of the pen.
 OTHER_NAMES: Final = {"gpu": "cuda", "nvidia": "cuda", "cupy": "cuda", "numpy": "cpu", "xla": "jax"}
+
+
+def has_nvidia_gpu() -> bool:
+    """Whether this machine has a driver for NVIDIA's GPUs: without one there is no use for cuda."""
+    return Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi") is not None
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
@@ -103,7 +110,9 @@ def missing_backend(
     wanted = close or name
     if wanted in installed:
         return "\n".join(lines)
-    if wanted in PUBLISHED_BACKENDS:
+    if wanted == "cuda" and not has_nvidia_gpu():
+        lines.append("It is for NVIDIA's GPUs, and this machine has no driver for one.")
+    elif wanted in PUBLISHED_BACKENDS:
         lines.append(f"To get it: pip install plugrad-{wanted}")
     else:
         lines.append(

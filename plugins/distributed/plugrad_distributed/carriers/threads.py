@@ -106,8 +106,7 @@ class ThreadsCarrier(Carrier):
 
     @classmethod
     def world(cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0) -> Carrier:
-        """A rank beside others in `options`, an `Exchange`; without one, a rank that nobody
-        answers is made by `planned.PlannedCarrier`."""
+        """A rank beside others in `options`, an `Exchange`."""
         if not isinstance(options, Exchange):
             raise TypeError(f"pg_options must be an Exchange, got {type(options).__name__}")
         return cls(options, "world", range(size), rank)

@@ -45,7 +45,9 @@ def launch(
     ] = 30.0,
     mpiexec: Annotated[str, typer.Option(help="The mpiexec to use.")] = "",
 ) -> None:
-    """Run a program as several processes, which `plugrad.distributed` connects.
+    """Run a program as several processes.
+
+    `plugrad.distributed` connects them.
 
     Each finds RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in its environment. The exit code
     is that of the first one that failed.

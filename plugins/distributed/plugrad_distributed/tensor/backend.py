@@ -21,6 +21,7 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad.plugins import Backend, DeviceQueue
+from plugrad.plugins.strides import set_placement
 from plugrad.plugins.tracing import generators, tensor_of
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
@@ -34,6 +35,7 @@ __all__ = [
     "as_tensor",
     "device_of",
     "host_generator",
+    "keep",
     "mesh_at",
     "whole",
     "write_back",
@@ -50,6 +52,7 @@ def device_of(mesh: DeviceMesh) -> Any:
     """The device that a mesh is, for its tensors."""
     number = _numbers.get(mesh)
     if number is None:
+        set_placement(keep)
         with _lock:
             number = _numbers.setdefault(mesh, len(_meshes))
             if number == len(_meshes):
@@ -85,6 +88,20 @@ def whole(array: ShardedArray) -> Tensor:
     """The whole tensor, on each rank: a collective."""
     target = (Replicate(),) * array.mesh.ndim
     return redistribute_local(array.local, array.mesh, array.placements, target, array.shape)
+
+
+def keep(array: Any, former: Any) -> Any:
+    """An array as a former one lies, which it replaces in a tensor: see `set_placement`.
+
+    So the gradient of a leaf lies as the leaf does, and a step of an optimizer sends nothing.
+    """
+    if not isinstance(array, ShardedArray) or not isinstance(former, ShardedArray):
+        return array
+    if array.placements == former.placements or array.mesh != former.mesh:
+        return array
+    placements = former.placements
+    local = redistribute_local(array.local, array.mesh, array.placements, placements, array.shape)
+    return ShardedArray(local, array.mesh, placements, array.shape, array.steps)
 
 
 class ShardedBackend(Backend):

@@ -112,7 +112,7 @@ class Muon(Optimizer):
         update = grad.lerp(mean, momentum) if group["nesterov"] else mean
         update = _orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         parameter.mul_(1 - lr * group["weight_decay"])
-        step_along(parameter, update, lr * _ratio(group["adjust_lr_fn"], *parameter.shape))
+        step_along(parameter, update, lr * _ratio(group["adjust_lr_fn"], *parameter.shape), group)
 
 
 def _orthogonal(

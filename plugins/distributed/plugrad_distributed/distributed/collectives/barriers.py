@@ -17,14 +17,23 @@ __all__ = ["barrier", "monitored_barrier"]
 
 
 def barrier(
-    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None
+    group: Any = None,
+    async_op: bool = False,
+    device_ids: Sequence[int] | None = None,
+    timeout: timedelta | float | None = None,
 ) -> Work | None:
-    """Wait until all ranks have called it. `device_ids` is not needed."""
+    """Wait until all ranks have called it.
+
+    Args:
+        device_ids: nothing depends on it.
+        timeout: how long at most; the group's by default.
+    """
     ranks = member(group, "barrier")
     if ranks is None:
         return None
     carrier = ranks.carrier("cpu")
-    return finished(ranks.start("barrier()", carrier, carrier.barrier), async_op)
+    limit = None if timeout is None else seconds(timeout, "barrier")
+    return finished(ranks.start("barrier()", carrier, carrier.barrier, timeout=limit), async_op)
 
 
 def monitored_barrier(
