@@ -1,4 +1,4 @@
-"""Devices: a backend's name and, where it has several, an index."""
+"""Devices: a backend's name and, if it has several devices, an index."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ HOST_TYPES: Final = ("cpu", "meta")
 
 @final
 class Device:
-    """Where a tensor lives: ``plugrad.device("cuda:1")`` or ``plugrad.device("cuda", 1)``.
+    """The device of a tensor: ``plugrad.device("cuda:1")`` or ``plugrad.device("cuda", 1)``.
 
     Devices are interned: equal devices are the same object, so `is` compares them.
     Use `as_device` to make one.
 
     Attributes:
         type: the backend's name.
-        index: which of its devices, None if it has but one.
+        index: the number of the device, None if the backend has only one.
         is_host: whether the engine runs its nodes on the thread that called backward.
     """
 
@@ -87,12 +87,12 @@ _accelerator: Final = _Accelerator()
 
 
 def set_accelerator_source(source: Callable[[], str]) -> None:
-    """`source()` is asked which device type a bare number, as in ``device=1``, stands for."""
+    """`source()` returns the device type of a plain number, as in ``device=1``."""
     _accelerator.source = source
 
 
 def accelerator_type() -> str:
-    """The device type that a bare number stands for; RuntimeError if there is none."""
+    """The device type of a plain number; RuntimeError if there is none."""
     if _accelerator.source is None:
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return _accelerator.source()
@@ -174,7 +174,7 @@ def set_thread_default(device: Device | None) -> None:
 
 
 def chosen_device() -> Device | None:
-    """The device that this thread chose for new tensors, one way or the other."""
+    """The device that this thread chose for new tensors, in either way."""
     if not _choices.made:
         return None
     contexts = _contexts()
@@ -186,12 +186,12 @@ Chosen = tuple[Any, tuple[Any, ...]]
 
 
 def chosen_devices() -> Chosen | None:
-    """All that this thread chose, for `choose_devices` on another one; None if nobody ever did."""
+    """All choices of this thread, for `choose_devices` on another one; None if there are none."""
     return (thread_default(), _contexts()) if _choices.made else None
 
 
 def choose_devices(chosen: Chosen | None) -> None:
-    """Take over what `chosen_devices` said on another thread, or earlier."""
+    """Apply the result of `chosen_devices` of another thread, or of an earlier time."""
     if chosen is None:
         if not _choices.made:
             return

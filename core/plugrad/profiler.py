@@ -42,7 +42,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a schedule wants done in a step."""
+    """The action of a schedule for a step."""
 
     NONE = 0
     WARMUP = 1
@@ -54,7 +54,7 @@ RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def kineto_available() -> bool:
-    """Whether PyTorch's library for tracing is at work: never."""
+    """Whether PyTorch's library for tracing is available: never."""
     return False
 
 
@@ -73,10 +73,10 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """Skip `skip_first` steps; then over and over: `wait`, `warmup`, record `active` steps.
+    """Skip `skip_first` steps; then repeat: `wait`, `warmup`, record `active` steps.
 
     Args:
-        repeat: end after so many rounds; 0 for never.
+        repeat: the number of rounds; 0 for no end.
         skip_first_wait: leave the `wait` of the first round out if it is not 0.
 
     Raises:
@@ -110,7 +110,7 @@ def schedule(
 
 
 class profile(Scope):
-    """Context manager: profiles all that runs inside, or the steps that a schedule picks.
+    """Context manager: profiles all that runs inside, or the steps that a schedule selects.
 
     Args:
         activities: what to measure, by default all of `supported_activities()`.

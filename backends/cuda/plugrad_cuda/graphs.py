@@ -1,7 +1,7 @@
 """CUDA graphs: a step is captured once, and replayed with one launch.
 
-What is captured are the kernels and the addresses they work on. So memory that was requested
-meanwhile belongs to the graph, and inputs are copied to where the capture found them.
+A capture contains the kernels and the addresses they work on. So memory that is allocated during
+the capture belongs to the graph, and inputs are copied to their addresses in the capture.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ _router: Final = _Router()
 
 
 class CUDAGraph:
-    """Work that was captured from one stream, to be replayed as often as one likes.
+    """Work that was captured from one stream, and can be replayed any number of times.
 
     Between `capture_begin` and `capture_end` nothing runs: kernels go into the graph. Nothing may
-    wait for the GPU then: no `.item()`, no copies to the host, no choice by values.
+    wait for the GPU then: no `.item()`, no copies to the host, no decisions by values.
     """
 
     def __init__(self) -> None:
@@ -90,12 +90,12 @@ class CUDAGraph:
     def capture_begin(
         self, pool: GraphPool | None = None, capture_error_mode: str = "global"
     ) -> None:
-        """Capture what the current stream is asked from now on.
+        """Capture the work of the current stream from now on.
 
         Args:
             pool: memory that is shared with other graphs, by default the graph's own.
-            capture_error_mode: as in PyTorch; CuPy captures as "relaxed" does, so that it is the
-                caller who must not ask for what a capture forbids.
+            capture_error_mode: as in PyTorch; CuPy always captures in the mode "relaxed", so the
+                caller must avoid what a capture forbids.
 
         Raises:
             ValueError: no such mode.
@@ -129,8 +129,8 @@ class CUDAGraph:
         """End the capture that `capture_begin` began, on the same stream.
 
         Raises:
-            RuntimeError: there is none; or CUDA says that something was requested that a graph
-                cannot have.
+            RuntimeError: there is none; or CUDA reports an operation that a graph cannot
+                contain.
         """
         stream = self._stream
         if stream is None:
@@ -144,7 +144,7 @@ class CUDAGraph:
         self._leave(stream)
 
     def abandon(self) -> None:
-        """End a capture that failed, wherever it was, and what was captured is forgotten."""
+        """End a failed capture at any point, and discard it."""
         stream = self._stream
         if stream is not None:
             try:
@@ -162,9 +162,9 @@ class CUDAGraph:
         self._stream = None
 
     def replay(self) -> None:
-        """Do on the current stream, with one launch, what was captured.
+        """Run the captured work on the current stream, with one launch.
 
-        Random numbers go on where the generator is; that costs one more launch.
+        Random numbers continue from the generator's state; this costs one more launch.
         """
         if self._graph is None:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
@@ -179,7 +179,7 @@ class CUDAGraph:
         return self._pool
 
     def reset(self) -> None:
-        """Forget what was captured; its memory goes when no tensor refers to it."""
+        """Discard the captured work; its memory is freed once no tensor refers to it."""
         self._graph = None
         self._pool = None
         self._draws = []
@@ -219,10 +219,10 @@ class _Draws:
 
 
 class graph(Scope):
-    """``with graph(g):`` captures what is requested within, on a stream of its own.
+    """``with graph(g):`` captures the work inside, on a separate stream.
 
     Args:
-        cuda_graph: what takes the graph.
+        cuda_graph: receives the captured work.
         pool: memory that is shared with other graphs.
         stream: the stream to capture, by default a new one.
         capture_error_mode: see `CUDAGraph.capture_begin`.
@@ -268,9 +268,9 @@ class CapturedStep:
     """A step that is replayed. Call it as the step: with tensors of the shapes of the examples.
 
     Attributes:
-        graph: what is replayed.
+        graph: the graph to replay.
         inputs: the tensors that it reads; calls copy their arguments there.
-        outputs: what the step returned: every call writes the same tensors anew.
+        outputs: the results of the step: every call writes to the same tensors.
     """
 
     def __init__(self, graph: CUDAGraph, inputs: Sequence[Any], outputs: Any) -> None:
@@ -296,13 +296,13 @@ class CapturedStep:
 
 @explains
 def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> CapturedStep:
-    """A step that runs with one launch: forward, backward, the optimizer, whatever it does.
+    """Capture a step so that it runs with one launch, including backward and the optimizer.
 
-    The step runs `warmup` times, for real, on the stream that is then captured: what it makes
-    once (kernels, `.grad`, an optimizer's state) is there before the capture, which itself runs
-    nothing. It must do the same every time: no choice by values, nothing that waits for the GPU.
-    Gradients have to stay where they are: ``zero_grad(set_to_none=False)``, or set to None in
-    the step, so that the graph makes them.
+    The step runs `warmup` times, for real, on the stream that is then captured. Objects that
+    it makes once (kernels, `.grad`, an optimizer's state) then exist before the capture, which
+    itself runs nothing. The step must do the same every time: no decisions by values, no waiting
+    for the GPU. Gradients must keep their memory: use ``zero_grad(set_to_none=False)``, or set
+    them to None in the step, so that the graph makes them.
 
     Args:
         step: a function of tensors.
@@ -310,7 +310,7 @@ def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> Capture
         warmup: how often it runs before; at least once.
 
     Raises:
-        RuntimeError: there is no GPU; or the step cannot be captured, in CUDA's words.
+        RuntimeError: there is no GPU; or the step cannot be captured, with CUDA's message.
 
     >>> import plugrad
     >>> def capture(model, loss_of, optimizer, x, y):
@@ -425,8 +425,8 @@ def make_graphed_callables(
     """Versions of functions whose forward and backward are replayed, each with one launch.
 
     Args:
-        callables: a function of tensors or a Module, or a tuple of them. What they compute with
-            beside their arguments and parameters must be constant.
+        callables: a function of tensors or a Module, or a tuple of them. Other values than
+            their arguments and parameters must be constant.
         sample_args: for each a tuple of tensors on the GPU, with `requires_grad` as later ones.
         num_warmup_iters: how often each runs before its capture.
     """

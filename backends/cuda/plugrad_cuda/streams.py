@@ -1,7 +1,7 @@
-"""Streams and events: orders of work on a GPU, and marks between them.
+"""Streams and events: sequences of work on a GPU, and synchronization between them.
 
-Each thread has a current stream on each GPU, and it is CuPy's: what is chosen through CuPy holds
-here, too. Kernels go to it, and the engine runs a node of backward on the stream of its forward.
+Each thread has a current stream on each GPU. It is CuPy's current stream, so choosing one through
+CuPy works too. Kernels run on it, and the engine runs a node on the stream of its forward.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from plugrad_cuda.devices import current_device, device_of_index, index_of, set_
 
 
 class Stream:
-    """An order of work on one GPU.
+    """A sequence of work on one GPU.
 
     Args:
         device: the GPU, by default the current one.
@@ -51,17 +51,17 @@ class Stream:
         return int(self._raw.priority)
 
     def record_event(self, event: Event | None = None) -> Event:
-        """A mark after the work that the stream was given so far: `event`, or a new one."""
+        """Record an event, given or new, after the work queued on the stream so far; returns it."""
         found = Event() if event is None else event
         found.record(self)
         return found
 
     def wait_event(self, event: Event) -> None:
-        """What the stream is given from now on waits for a mark, of any GPU's stream."""
+        """Make later work on the stream wait for an event of any GPU's stream."""
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """What the stream is given from now on waits for what another was given so far."""
+        """Make later work on the stream wait for the work queued on another stream so far."""
         self.wait_event(stream.record_event())
 
     def query(self) -> bool:
@@ -118,10 +118,10 @@ class _Handle:
 
 
 class Event:
-    """A mark in the work of a stream.
+    """An event in the work of a stream.
 
     Args:
-        enable_timing: whether it takes the time, for `elapsed_time`.
+        enable_timing: whether it records the time, for `elapsed_time`.
         blocking: whether `synchronize` sleeps rather than spins.
         interprocess: whether other processes may wait for it; not with timing.
 
@@ -138,7 +138,7 @@ class Event:
         self._raw: Any = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Put the mark after what a stream, by default the current one, was given so far."""
+        """Record the event after the work queued on a stream so far, by default the current one."""
         chosen = current_stream() if stream is None else stream
         cuda = library.cupy().cuda
         with cuda.Device(chosen.device_index):
@@ -150,7 +150,7 @@ class Event:
             self._raw.record(chosen._raw)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """What a stream, by default the current one, is given from now on waits for the mark."""
+        """Make later work on a stream, by default the current one, wait for the event."""
         if self._raw is None:
             return  # as in PyTorch: nothing was recorded
         chosen = current_stream() if stream is None else stream
@@ -158,19 +158,19 @@ class Event:
             chosen._raw.wait_event(self._raw)
 
     def query(self) -> bool:
-        """Whether the work before the mark is done."""
+        """Whether the work before the event is done."""
         return self._raw is None or bool(self._raw.done)
 
     def synchronize(self) -> None:
-        """Wait until the work before the mark is done."""
+        """Wait until the work before the event is done."""
         if self._raw is not None:
             self._raw.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds between two marks that are done.
+        """Milliseconds between two completed events.
 
         Raises:
-            RuntimeError: one of them takes no time, or was not recorded.
+            RuntimeError: one of them has no timing, or was not recorded.
         """
         if self._options[1] or end_event._options[1]:
             raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
@@ -201,7 +201,7 @@ def current_of(index: int) -> Stream:
 
 
 def use(stream: Stream) -> None:
-    """Make a stream the calling thread's on its GPU, without going to that GPU."""
+    """Make a stream the calling thread's on its GPU, without changing the current GPU."""
     with library.cupy().cuda.Device(stream.device_index):
         stream._raw.use()
     _chosen.streams[stream.device_index] = stream
@@ -230,7 +230,7 @@ def set_stream(stream: Stream | None) -> None:
 
 
 class StreamContext(Scope):
-    """Within it the calling thread works on a stream and its GPU; afterwards as before."""
+    """Context manager: the calling thread uses a stream and its GPU."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -256,7 +256,7 @@ def stream(stream: Stream | None) -> StreamContext:
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether what is asked of the current stream goes into a graph instead of to the GPU."""
+    """Whether the work of the current stream is being captured into a graph."""
     if not library.device_count():
         return False
     return bool(current_stream()._raw.is_capturing())

@@ -1,4 +1,4 @@
-"""`autocast`, and what an `autograd.Function` does about it."""
+"""`autocast`, and decorators for an `autograd.Function`."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def _has_devices(device_type: str) -> bool:
 class autocast(AutocastRegion):
     """Context manager and decorator: operators run in the dtype that suits them.
 
-    Products of matrices and convolutions run in `dtype`, what needs range or precision in float32,
-    the rest in the dtypes that it gets. Weights, float32 leaves that require grad, are cast once
-    per outermost region. It concerns the calling thread; the threads of devices that work for it in
-    backward do as it does. Backward belongs outside the region: gradients have the dtypes of the
-    forward anyway.
+    Matrix products and convolutions run in `dtype`, operators that need range or precision in
+    float32, the rest in the dtypes of their arguments. Weights, which are float32 leaves that
+    require grad, are cast once per outermost region. It applies to the calling thread, and in
+    backward to the device threads that work for it. Run backward outside the region: gradients
+    have the dtypes of the forward anyway.
 
     Args:
-        device_type: whose tensors: ``"cpu"``, or any backend that has autocast.
+        device_type: the device of the tensors: ``"cpu"``, or any backend with autocast.
         dtype: default `get_autocast_dtype(device_type)`: bfloat16 on the CPU.
-        enabled: False: operators within run in the dtypes that they get.
+        enabled: False: operators within run in the dtypes of their arguments.
         cache_enabled: whether casts of weights are kept; default as around the region.
 
     Raises:
@@ -187,13 +187,13 @@ def custom_fwd(
 def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: DType | None = None
 ) -> Any:
-    """Decorator for `forward` of an `autograd.Function`, which is to work within autocast.
+    """Decorator for `forward` of an `autograd.Function` that supports autocast.
 
     Args:
-        device_type: whose autocast.
-        cast_inputs: within a region floating inputs are cast to this dtype, and nothing in
-            `forward` autocasts; None: `forward` autocasts as the region does. Outside of one it
-            does nothing.
+        device_type: the device type of the autocast region.
+        cast_inputs: within a region floating inputs are cast to this dtype, and autocast is off
+            in `forward`; None: `forward` autocasts like the region. It has no effect outside
+            regions.
 
     Raises:
         ValueError: `device_type` is not a string.

@@ -1,4 +1,4 @@
-"""`GradScaler`: losses are scaled up so that small gradients survive float16."""
+"""`GradScaler`: scales losses so that small gradients do not become zero in float16."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Tensor = Any
 
 
 class OptState(Enum):
-    """How far an optimizer has come since the last `update`."""
+    """The state of an optimizer's step since the last `update`."""
 
     READY = 0
     UNSCALED = 1
@@ -67,19 +67,19 @@ def _gradients(optimizer: Any) -> Iterator[Tensor]:
 
 
 class GradScaler:
-    """Scales losses, undoes it in gradients, and skips steps whose gradients are not finite.
+    """Scales losses, unscales gradients, and skips steps whose gradients are not finite.
 
     A step is ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``.
-    bfloat16 needs none of it.
+    bfloat16 does not need this.
 
     Args:
-        device: what the model runs on; ``"cuda"`` without CUDA disables the scaler, with a warning.
-        init_scale: what losses are multiplied by at first.
-        growth_factor: what `update` multiplies the scale by after `growth_interval` steps in a row
-            that were not skipped.
-        backoff_factor: what it multiplies the scale by after a step that was skipped.
+        device: the model's device; ``"cuda"`` without CUDA disables the scaler, with a warning.
+        init_scale: the initial factor of losses.
+        growth_factor: the factor by which `update` multiplies the scale after `growth_interval`
+            steps in a row that were not skipped.
+        backoff_factor: the factor by which it multiplies the scale after a skipped step.
         growth_interval: see `growth_factor`.
-        enabled: False: `step` is the optimizer's, and all else does nothing.
+        enabled: False: `step` is the optimizer's, and all other methods do nothing.
 
     Raises:
         AssertionError: `growth_factor` is not over 1, or `backoff_factor` not under 1.
@@ -170,10 +170,10 @@ class GradScaler:
         return scaled(outputs)
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, to clip them, say.
+        """Divide the gradients of an optimizer's parameters by the scale, for example to clip them.
 
-        Once between two updates, after all gradients are there; `step` does it otherwise. It does
-        not wait for the device.
+        Call it once between two updates, after all gradients are computed; otherwise `step` does
+        it. It does not wait for the device.
 
         Raises:
             AssertionError: nothing was scaled before.
@@ -208,9 +208,9 @@ class GradScaler:
         progress.stage = OptState.UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)` on unscaled gradients; nothing if one is not finite.
+        """Call `optimizer.step(*args, **kwargs)` on unscaled gradients, if all are finite.
 
-        It waits once for the devices, to know that.
+        It waits once for the devices to check this.
 
         Raises:
             RuntimeError: a `closure` is given, or it was called since the last `update` already.
@@ -234,7 +234,7 @@ class GradScaler:
         return result
 
     def update(self, new_scale: Any = None) -> None:
-        """Adapt the scale to what the steps since the last update met, or set it.
+        """Adapt the scale to the steps since the last update, or set it.
 
         Call it once per iteration, after the steps of all optimizers. It does not wait for the
         device.
@@ -334,7 +334,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` returned; a disabled scaler does nothing.
+        """Load the result of `state_dict`; a disabled scaler does nothing.
 
         Raises:
             RuntimeError: it is empty.

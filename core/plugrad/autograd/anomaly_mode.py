@@ -1,4 +1,4 @@
-"""Anomaly mode: where was the node made whose backward failed, or gave a NaN?"""
+"""Anomaly mode: finds where a node was made whose backward failed or gave a NaN."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class detect_anomaly(AnomalyScope):
     """Context manager: find out which part of the forward computation breaks backward.
 
     Inside, every node keeps the stack of the call that made it. If it fails in backward, that
-    stack is issued as a `UserWarning` before the error goes on, followed by those of its parents:
-    the nodes in whose backward, with `create_graph=True`, it was made. With `check_nan`, a gradient
+    stack is issued as a `UserWarning` before the error is raised, followed by those of its parents:
+    the nodes whose backward created it, with `create_graph=True`. With `check_nan`, a gradient
     that contains a NaN is an error: a RuntimeError that names the node and the output.
 
     It holds for all threads and costs a stack walk per node and a pass over every gradient.
@@ -74,7 +74,7 @@ class detect_anomaly(AnomalyScope):
 
 
 class set_detect_anomaly(SetAtOnce):
-    """Sets anomaly mode to `mode`, at once; as a context manager it puts the old one back.
+    """Sets anomaly mode to `mode`, at once; as a context manager it restores the old mode.
 
     >>> import plugrad
     >>> with plugrad.autograd.set_detect_anomaly(True, check_nan=False):

@@ -11,7 +11,7 @@ Between `enter_dual_level` and `exit_dual_level` a tensor may have a tangent. Op
 ...     fwAD.unpack_dual(y).tangent
 tensor([2., 2.])
 
-Other parts of plugrad, which need several levels at a time, have what is in
+Other parts of plugrad, which need several levels at a time, use
 `plugrad.tensor.dual` (`enter_level`, `exit_level`) and `plugrad.graph.dual_tensors` (`dual`,
 `tangent_of`, `primal_of`).
 """
@@ -106,8 +106,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
 
     Args:
         tensor: the primal, of any shape, floating point or complex.
-        tangent: of the same shape; becomes the tangent itself if it lies in memory as the primal
-            does, else a copy does.
+        tangent: of the same shape; becomes the tangent itself if it has the primal's memory layout;
+            otherwise a copy does.
         level: the level's number; the innermost one by default.
 
     Raises:
@@ -140,8 +140,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a dual tensor.
 
-    The primal is a view without a tangent, and the tangent the very tensor. Outside of every level
-    the tensor itself is the primal. Both are differentiable in reverse mode.
+    The primal is a view without a tangent. The tangent is the tensor itself, not a copy. Outside
+    all levels the tensor itself is the primal. Both are differentiable in reverse mode.
 
     Args:
         level: the level's number; the innermost one by default.

@@ -1,4 +1,4 @@
-"""What a thread does with operations: `no_grad`, `enable_grad`, `inference_mode` and the like."""
+"""The grad modes of a thread: `no_grad`, `enable_grad`, `inference_mode` and the like."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class _SetAtOnce(_Decorates, SetAtOnce):
 
 
 class set_grad_enabled(_SetAtOnce):
-    """Sets grad mode to `mode`, at once; as a context manager it puts the old one back.
+    """Sets grad mode to `mode`, at once; as a context manager it restores the old mode.
 
     Raises:
         TypeError: `mode` is not a bool.
@@ -165,10 +165,10 @@ def is_multithreading_enabled() -> bool:
 
 
 class set_multithreading_enabled(_SetAtOnce):
-    """Says whether backward may use the threads of devices, at once; as a context manager it puts
-    the old mode back.
+    """Sets whether backward may use device threads, at once; as a context manager it restores the
+    old mode.
 
-    Without them the calling thread runs every node, whatever its device. It concerns this thread
+    Without them the calling thread runs every node, whatever its device. It applies to this thread
     only.
 
     Raises:
@@ -191,11 +191,11 @@ class set_multithreading_enabled(_SetAtOnce):
 
 
 class enforce_grad_layout_policy(_SetAtOnce):
-    """Says whether a leaf's `.grad` must lie in memory as the leaf does, at once; as a context
-    manager it puts the old mode back.
+    """Sets whether a leaf's `.grad` must have the leaf's memory layout, at once; as a context
+    manager it restores the old mode.
 
-    Without that, a gradient that nobody else can see becomes `.grad` as it is, whatever its
-    strides. It concerns this thread only, and the backward passes that it starts.
+    Otherwise, a gradient that nothing else refers to becomes `.grad` directly, whatever its
+    strides. It applies to this thread only, and to the backward passes that it starts.
 
     Raises:
         TypeError: `enable` is not a bool.
@@ -220,12 +220,12 @@ class enforce_grad_layout_policy(_SetAtOnce):
 
 
 class inference_mode(ModeManager):
-    """Context manager and decorator: nothing inside has to do with autograd.
+    """Context manager and decorator: autograd ignores everything inside.
 
     New tensors are inference tensors, which have no version counter and are never recorded.
     Outside, operators on them give normal tensors, but they cannot be written to, saved for
     backward or made to require grad; `clone()` gives a normal tensor. Normal tensors stay normal
-    inside, and so do their views, which autograd must not see written to afterwards.
+    inside, and so do their views, which must not be written to with autograd afterwards.
 
     Args:
         mode: False switches back to normal mode within an outer block.

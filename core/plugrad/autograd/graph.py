@@ -1,4 +1,4 @@
-"""`plugrad.autograd.graph`: nodes and edges as users meet them."""
+"""`plugrad.autograd.graph`: the public interface to nodes and edges."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Node(abc.ABC):
-    """What every `grad_fn` is an instance of; for `isinstance` and type annotations.
+    """The class of every `grad_fn`; for `isinstance` and type annotations.
 
     >>> import plugrad
     >>> y = plugrad.ones(2, requires_grad=True).clone()
@@ -55,17 +55,17 @@ class Node(abc.ABC):
 
     @abc.abstractmethod
     def name(self) -> str:
-        """What the node is called, such as ``MulBackward0``."""
+        """The node's name, such as ``MulBackward0``."""
 
     @property
     @abc.abstractmethod
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """The node that each output goes to, and which of its inputs it is."""
+        """For each output, the next node and the number of its input."""
 
     @property
     @abc.abstractmethod
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for whatever a user wants to keep with the node."""
+        """A dictionary for data that users attach to the node."""
 
     @abc.abstractmethod
     def _sequence_nr(self) -> int: ...
@@ -93,9 +93,9 @@ class Node(abc.ABC):
 
 
 class GradientEdge(NamedTuple):
-    """Where a gradient is computed: output `output_nr` of what `node` is the gradient of.
+    """The place where a gradient is computed: that of output `output_nr` of the node's operation.
 
-    `grad` and `backward` take it in place of the tensor, which need not be alive any more.
+    `grad` and `backward` accept it instead of the tensor, which may have been freed.
     `ownership_token` is always None here: a node keeps its part of the graph alive.
     """
 
@@ -139,10 +139,10 @@ def _get_grad_fn_or_grad_acc(item: Any) -> Any:
 
 @explains
 def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
-    """Tell autograd that the elements of a tensor, or of several, were written to.
+    """Tell autograd that the elements of one or several tensors were written to.
 
-    For writes that plugrad cannot see, such as one into the array that `x.numpy()` gave. Inference
-    tensors, whose writes are not counted, are left as they are.
+    For writes that plugrad cannot see, such as one into the array from `x.numpy()`. It has no
+    effect on inference tensors, whose writes are not counted.
 
     Raises:
         RuntimeError: something is not a tensor.
@@ -192,9 +192,9 @@ def register_multi_grad_hook(
     """Call `fn` when gradients of several tensors are computed, once in every pass.
 
     Args:
-        tensors: what the gradients are of.
-        fn: with "all", gets a list of them, when the last one that the pass computes is there;
-            None for tensors that do not take part in it. With "any", gets the first one.
+        tensors: the tensors whose gradients `fn` gets.
+        fn: with "all", gets a list of them once the last one that the pass computes is there;
+            None for tensors that do not take part. With "any", gets the first one.
         mode: "all" or "any".
 
     Returns:
@@ -292,8 +292,8 @@ class _OneOfAll:
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn, once, where a leaf's gradient is accumulated on another stream than it was
-    computed on; by default so. It happens where an accumulator outlives the forward it was made in.
+    """Whether to warn, once, if a leaf's gradient is accumulated on another stream than it was
+    computed on; by default True. It happens if an accumulator outlives its forward.
     """
     warn_of_mismatch(bool(enabled))
 

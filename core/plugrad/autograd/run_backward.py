@@ -1,4 +1,4 @@
-"""`backward` and `grad`: what users call, with PyTorch's checks, above the engine."""
+"""`backward` and `grad`: the public functions, with PyTorch's checks, above the engine."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ def backward(
     """Accumulate the gradients of `tensors` with respect to the graph's leaves into `.grad`.
 
     Args:
-        tensors: a tensor or `GradientEdge`, or a sequence of them; of which the derivative is
-            taken.
+        tensors: a tensor or `GradientEdge`, or a sequence of them; the tensors to
+            differentiate.
         grad_tensors: the vectors of the vector-Jacobian product, one per tensor and of its shape;
             None where the tensor has one element.
-        retain_graph: keep what the graph saved, so that it can run again; default `create_graph`.
+        retain_graph: keep the saved tensors, so that the graph can run again; default
+            `create_graph`.
         create_graph: record the gradients' computation, for higher derivatives.
         inputs: accumulate only into these tensors, given as one, as a sequence or as a dict's
             values; default all leaves.
@@ -139,11 +140,11 @@ def grad(
     is_grads_batched: Any = False,
     materialize_grads: Any = False,
 ) -> Any:
-    """The gradients of `outputs` with respect to `inputs`, as a tuple; `.grad` stays untouched.
+    """The gradients of `outputs` with respect to `inputs`, as a tuple; `.grad` does not change.
 
     Args:
-        outputs, inputs: a tensor or `GradientEdge`, or a sequence of them. `inputs` may be a
-            dict; so is the result then.
+        outputs, inputs: a tensor or `GradientEdge`, or a sequence of them. If `inputs` is a
+            dict, so is the result.
         grad_outputs: the vectors of the vector-Jacobian product, one per output.
         retain_graph, create_graph: as in `backward`.
         allow_unused: give None for an input that no output depends on, instead of raising;

@@ -1,4 +1,4 @@
-"""Context managers about saved tensors: hooks that pack them, and writing to them."""
+"""Context managers for saved tensors: hooks that pack them, and writing to them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class saved_tensors_hooks(SavedTensorHooks):
 
     When the tensor is needed, `unpack_hook` is called with what `pack_hook` returned, and must
     return a tensor of the same content, shape, dtype and device. This holds for what operators
-    save and for `save_for_backward`. Of nested blocks, only the innermost one's hooks apply.
+    save and for `save_for_backward`. If blocks are nested, only the innermost hooks apply.
 
-    `pack_hook` runs without recording. It must not write to its input, and what it returns should
-    not hold its input: an output refers to the node that saves it, so `lambda x: x` makes a
+    `pack_hook` runs without recording. It must not write to its input, and its result should
+    not refer to its input: an output refers to the node that saves it, so `lambda x: x` makes a
     reference cycle where `lambda x: x.detach()` does not.
 
     Raises:
@@ -55,8 +55,8 @@ class saved_tensors_hooks(SavedTensorHooks):
 class save_on_cpu(saved_tensors_hooks):
     """Context manager: keep saved tensors in host memory and copy them back for backward.
 
-    A tensor that lives on the host already is kept as it is. `pin_memory` asks for host memory
-    from which a device can copy by itself; no backend has such memory now, so it changes nothing.
+    A tensor that is already on the host is kept unchanged. `pin_memory` requests page-locked host
+    memory; at present it has no effect.
 
     >>> import plugrad
     >>> from plugrad.autograd.saved_tensors import save_on_cpu
@@ -82,8 +82,8 @@ def _unpack_from_cpu(packed: tuple[Any, Any]) -> Any:
 
 
 class disable_saved_tensors_hooks(Scope, contextlib.ContextDecorator):
-    """Context manager and decorator: forbid `saved_tensors_hooks`; who tries gets a RuntimeError
-    that says why.
+    """Context manager and decorator: forbid `saved_tensors_hooks`; using them raises a RuntimeError
+    with the given message.
 
     For features that cannot work with such hooks. Hooks on single tensors stay possible.
 
@@ -201,8 +201,8 @@ _mutation = _Mutation()
 class allow_mutation_on_saved_tensors(SavedTensorHooks, contextlib.ContextDecorator):
     """Context manager and decorator: tensors saved for backward may be written to.
 
-    They are copied just before they are, so that backward, which must run within the block too,
-    finds what was saved. Its value holds the copies; they go when the block is left.
+    They are copied just before a write, so that backward, which must also run within the block,
+    finds the saved values. The context's value holds the copies; they are freed after the block.
 
     Raises:
         RuntimeError: the blocks are nested.

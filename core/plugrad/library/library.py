@@ -1,4 +1,4 @@
-"""`Library`: definitions and kernels that come and go together."""
+"""`Library`: definitions and kernels that are added and removed together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _owners: Final[dict[str, Library]] = {}
 
 
 class Library(Scope):
-    """A set of definitions and kernels that come and go together.
+    """A set of definitions and kernels that are added and removed together.
 
     Args:
         ns: the operators' namespace.
@@ -142,13 +142,13 @@ class Library(Scope):
     ) -> types.ModuleType:
         """Define the operators of a YAML file or text; see docs/writing_operators.md.
 
-        The operators belong to the library, and go when it goes. Returns the module with their
-        public functions; the operators are found as ``plugrad.ops.<ns>.<name>``, too.
+        The operators belong to the library and are removed with it. Returns the module with their
+        public functions; the operators are also available as ``plugrad.ops.<ns>.<name>``.
 
         Args:
             source: path of a YAML file, or its text.
-            functions: what the entries name: prepare, composite and formula functions, as a
-                module or a mapping.
+            functions: the functions that the entries name, such as prepare, composite and formula
+                functions, as a module or a mapping.
             name: name of the family, by default the file's stem.
 
         Raises:
@@ -191,7 +191,7 @@ class Library(Scope):
         allow_override: bool = False,
         raw: bool | None = None,
     ) -> RegistrationHandle:
-        """Register a kernel; the handle's `remove()` takes it out again.
+        """Register a kernel; the handle's `remove()` removes it again.
 
         A kernel for a backend's key (``"CPU"``) works on raw arrays by default; one
         for any other key works on tensors.

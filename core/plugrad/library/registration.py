@@ -1,4 +1,4 @@
-"""Registration without a `Library` at hand, as torch.library has it: by name or operator."""
+"""Registration by name or operator, without a `Library`, as in torch.library."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
     """Define ``ns::name`` with a schema's parameters and returns, such as ``(Tensor x) -> Tensor``.
 
     Args:
-        lib: the library that the operator goes with; without one it stays.
+        lib: the library that owns the operator; without one it is permanent.
 
     Raises:
         ValueError: the name has no namespace, or the schema a name.
@@ -74,9 +74,9 @@ def impl(
         qualname: the operator, ``"ns::name"``.
         types: one or several of: a backend's name (``"cpu"``), a dispatch key (``"Autograd"``),
             ``"default"`` for all backends without a kernel of their own.
-        func: the kernel; on a backend's arrays, on tensors for anything else.
-        raw: False has a kernel for a backend work on tensors, too.
-        lib: the library that the kernel goes with; without one it stays.
+        func: the kernel; for a backend it works on arrays, otherwise on tensors.
+        raw: False makes a kernel for a backend work on tensors, too.
+        lib: the library that owns the kernel; without one it is permanent.
     """
     namespace, _ = split_name(qualname)
     names = [types] if isinstance(types, str) else list(types)
@@ -130,7 +130,7 @@ def register_kernel(
         device_types: names of backends, which need not be installed; None: for all that have no
             kernel of their own.
         func: takes and returns tensors, and runs below autograd.
-        lib: the library that the kernel goes with; without one it stays.
+        lib: the library that owns the kernel; without one it is permanent.
         raw: it takes and returns the backend's own arrays instead.
 
     Raises:
@@ -164,11 +164,11 @@ def register_autograd(
     jvp: Callable[..., Any] | None = None,
     lib: Library | None = None,
 ) -> None:
-    """Say what an operator's gradient is, and its tangent; see `CustomOpDef.register_autograd`.
+    """Define an operator's gradient and tangent; see `CustomOpDef.register_autograd`.
 
     Args:
         op: name, overload or `CustomOpDef`.
-        lib: the library that the rule goes with; without one it stays.
+        lib: the library that owns the rule; without one it is permanent.
 
     Raises:
         RuntimeError: the operator writes to its arguments, or returns nothing.
@@ -228,15 +228,15 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:
-    """Say what an operator's results look like; may be a decorator.
+    """Define the shapes and dtypes of an operator's results; may be a decorator.
 
-    The function gets tensors of the device "meta", which carry shape and dtype but no data, and
-    makes its results with operators on these: ``x.new_empty(...)``.
+    The function gets tensors of the device "meta", which have a shape and a dtype but no data, and
+    makes its results from these with operators: ``x.new_empty(...)``.
 
     Args:
         op: name, overload or `CustomOpDef`.
-        lib: the library that the fake goes with; without one it stays.
-        allow_override: replace a fake that is there.
+        lib: the library that owns the fake; without one it is permanent.
+        allow_override: replace an existing fake.
 
     Raises:
         RuntimeError: the operator is made of others, so that it needs no fake.
@@ -276,16 +276,16 @@ def register_vmap(
 def register_vmap(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
-    """Say how an operator acts on a batch; may be a decorator.
+    """Define an operator's batching rule; may be a decorator.
 
     The rule is called as ``func(info, in_dims, *args, **kwargs)`` and returns
-    ``(output, out_dims)``: `info.batch_size` is the length of the dimension that is mapped over,
-    `in_dims` says for every argument which dimension that is (None: not mapped), `out_dims` for
+    ``(output, out_dims)``: `info.batch_size` is the length of the mapped dimension,
+    `in_dims` gives the mapped dimension of every argument (None: not mapped), `out_dims` that of
     every output.
 
     Args:
         op: name, overload or `CustomOpDef`.
-        lib: the library that the rule goes with; without one it stays.
+        lib: the library that owns the rule; without one it is permanent.
 
     Raises:
         NotImplementedError: the operator has tensors among its keyword-only arguments.
@@ -319,16 +319,16 @@ def register_vmap(
 def register_autocast(
     op: Any, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None
 ) -> Any:
-    """Say what an operator does within `plugrad.autocast`: its floating inputs are cast.
+    """Define the dtype to which an operator's floating inputs are cast within `plugrad.autocast`.
 
-    Nothing within it autocasts then. Without the rule it gets its inputs as they are, and operators
-    that its function calls autocast.
+    Autocast is then off within the operator. Without the rule it gets its inputs unchanged, and
+    operators that its function calls autocast.
 
     Args:
         op: name, overload or `CustomOpDef`.
-        device_type: whose autocast; the backend need not be installed.
-        cast_inputs: what floating inputs that are on its devices are cast to; float64 is not.
-        lib: the library that the rule goes with; without one it stays.
+        device_type: the backend of the autocast region; it need not be installed.
+        cast_inputs: the dtype for floating inputs on its devices, except float64.
+        lib: the library that owns the rule; without one it is permanent.
 
     Raises:
         ValueError: `device_type` is not a string, or "meta".

@@ -1,4 +1,4 @@
-"""`vmap`: a function of one sample as one of a batch of them."""
+"""`vmap`: turns a function of one sample into a function of a batch."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def vmap(
 ) -> Callable[..., R]:
     """A function that maps `func` over a dimension of its arguments, all elements at once.
 
-    Inside `func` tensors lack the dimension that is mapped over. Each operator is done for the
-    whole batch, by its batching rule, its decomposition, or in a loop (which warns once).
+    Inside `func` tensors lack the mapped dimension. Each operator is computed for the whole batch,
+    by its batching rule, its decomposition, or in a loop (which warns once).
 
     Args:
         func: takes trees of tensors and other values, returns a tree of tensors.
@@ -38,10 +38,10 @@ def vmap(
             tuple with one entry for each argument; None is not mapped; an entry may be a tree that
             the argument's tree begins with. Keyword arguments are mapped over dimension 0.
         out_dims: where results have the dimension: an int for all, or a tree that the result's tree
-            begins with. None: the result is none of the batch.
+            begins with. None: the result does not depend on the batch.
         randomness: "error": random operators raise; "different": every element draws its own
             numbers; "same": all get the same.
-        chunk_size: how many elements are done at once; default: all.
+        chunk_size: the number of elements computed at once; default: all.
 
     Returns:
         A function of batches.
@@ -50,7 +50,7 @@ def vmap(
         ValueError: `in_dims` or `out_dims` do not fit, there is nothing to map over, sizes differ,
             or something else than tensors is returned.
         IndexError: an entry of `out_dims` is not a dimension of its result.
-        RuntimeError: `randomness` is none of the three; or `func` does what depends on elements,
+        RuntimeError: `randomness` is not one of the three; or `func` depends on values of elements,
             such as ``if x > 0`` or ``x.item()``.
 
     >>> import plugrad

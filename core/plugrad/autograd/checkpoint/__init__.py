@@ -1,4 +1,4 @@
-"""Activation checkpointing: keep a function's inputs only, and run it again in backward."""
+"""Activation checkpointing: keep only a function's inputs, and run it again in backward."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class _Overrides:
 
 
 class set_checkpoint_early_stop(Scope, contextlib.ContextDecorator):
-    """Context manager and decorator: whether recomputation stops once all that is needed is there.
+    """Context manager and decorator: whether recomputation stops once all needed tensors exist.
 
-    It concerns the calls of `checkpoint` inside, not backward.
+    It applies to calls of `checkpoint` inside, not to backward.
 
     Args:
         enable: whether it stops.
@@ -89,7 +89,7 @@ class set_checkpoint_debug_enabled(Scope, contextlib.ContextDecorator):
     """Context manager and decorator: overrides the argument `debug` of `checkpoint`.
 
     Args:
-        enabled: what `debug` is; None leaves it alone.
+        enabled: the value of `debug`; None does not change it.
 
     >>> import plugrad
     >>> from plugrad.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled
@@ -134,15 +134,15 @@ def checkpoint(
 ) -> Any:
     """`function(*args, **kwargs)`, whose saved tensors are recomputed in backward, not kept.
 
-    Memory for time: of what `function` computes only its inputs stay alive; backward runs it once
-    more, with the random state it had and autocasting as it did. It must do the same then as it did
-    the first time.
+    This saves memory at the cost of time: only the inputs of `function` stay alive, and backward
+    runs it again, with its original random state and autocast. It must do the same as the first
+    time.
 
     Args:
         use_reentrant: False (recommended) records the graph as usual and recomputes what it
-            saved when that is requested. True runs `function` unrecorded and, in backward, records
-            it and runs a backward pass of its own: it works with `backward()` without `inputs` only
-            and for tensors that are arguments themselves. Without it, True and a warning.
+            saved when it is needed. True runs `function` unrecorded and, in backward, records it
+            and runs its own backward pass. That works only with `backward()` without `inputs`,
+            and only for tensors that are arguments themselves. The default is True, with a warning.
         context_fn: returns two context managers, for the first run and for the recomputation.
         determinism_check: "default" compares shape, dtype and device of recomputed tensors with
             the saved ones', "none" does not.
@@ -200,8 +200,8 @@ def checkpoint_sequential(
 
     Args:
         functions: an `nn.Sequential`, or a sequence of functions of one argument.
-        segments: into how many parts they are cut.
-        input: what the first one gets.
+        segments: the number of parts into which they are divided.
+        input: the argument of the first one.
         preserve_rng_state, use_reentrant: as in `checkpoint`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`autograd.Function`: operations with a gradient of their own making."""
+"""`autograd.Function`: operations with user-defined gradients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _function_ids = itertools.count()
 
 
 class FunctionCtx:
-    """What `ctx` offers to `forward` and `setup_context`; the real one is a graph node."""
+    """The interface of `ctx` for `forward` and `setup_context`; the real one is a graph node."""
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for `backward`, which finds them in `saved_tensors`; None stays None."""
@@ -47,7 +47,7 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Say that `forward` wrote to these inputs, which it must return."""
+        """Declare that `forward` wrote to these inputs, which it must return."""
         self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
@@ -59,11 +59,11 @@ class FunctionCtx:
         )
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Say that these outputs carry no gradient; `backward` gets zeros for them."""
+        """Declare that these outputs have no gradient; `backward` gets zeros for them."""
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros, rather than None, where no gradient arrived."""
+        """Whether `backward` gets zeros instead of None if no gradient arrived."""
         self.materialize_grads = value
 
 
@@ -91,14 +91,14 @@ class FunctionMeta(type):
 
 
 class Function(FunctionCtx, metaclass=FunctionMeta):
-    """Base class of operations whose gradient is given by hand.
+    """Base class of operations with user-defined gradients.
 
     Subclass it with static methods `forward(ctx, *args)` and `backward(ctx, *grad_outputs)`, and
     call `apply`. Instead of using `ctx` in `forward`, one may define `forward(*args)` and
     `setup_context(ctx, inputs, output)`. `vjp` is another name for `backward`.
 
     `forward` runs unrecorded. `backward` gets one gradient per output and returns one per argument
-    of `forward`, None where there is none to give.
+    of `forward`, None if there is none.
 
     Attributes:
         generate_vmap_rule: whether vmap may derive its rule from `forward` and `backward`.
@@ -187,8 +187,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record `backward`.
 
-        Tensors among the outputs become part of the graph if they are the output or stand in the
-        tuple that is; anything else is returned as it is.
+        Tensors become part of the graph if they are the output or elements of an output tuple.
+        Anything else is returned unchanged.
         """
         return apply_function(cls, Function, args, kwargs)
 

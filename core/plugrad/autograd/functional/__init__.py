@@ -1,8 +1,8 @@
-"""`autograd.functional`: products with and whole Jacobians and Hessians of functions of tensors.
+"""`autograd.functional`: Jacobians and Hessians of functions of tensors, and products with them.
 
-Arguments and results that may be one tensor or a tuple of them keep the form they were given in.
-The tensors a function is called with are new ones that share memory with the inputs, so that the
-derivative is that with respect to what it was given, even where it also uses the inputs directly.
+Arguments and results may be one tensor or a tuple of tensors; results have the form of arguments.
+The function is called with new tensors that share memory with the inputs. So the derivative is
+with respect to its arguments, even if it also uses the inputs directly.
 """
 
 from __future__ import annotations

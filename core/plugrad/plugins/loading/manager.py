@@ -1,7 +1,7 @@
-"""Finds, loads and keeps plugins. Finding reads only names; a module is imported when it is needed.
+"""Finds, loads and keeps plugins. Finding reads only names; modules are imported on first use.
 
-A plugin that cannot be loaded stays in the list with its error. It breaks nothing until what it
-should have provided is used.
+A plugin that cannot be loaded stays in the list with its error. It affects only code that uses
+it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _claims_nothing_else(plugin: Plugin) -> bool:
 class PluginManager:
     """The plugins of one process, by the name of their entry points.
 
-    Their order, wherever there is one: those that the configuration prefers, then by name, then by
+    They are ordered by the preferences of the configuration, then by name, then by
     distribution.
     """
 
@@ -72,7 +72,7 @@ class PluginManager:
     def discovered(self) -> dict[str, Plugin]:
         """Every installed plugin by name; scans the installed distributions once, imports none.
 
-        Of several plugins of one name, those that are not used are called ``foo of plugrad-foo 1``.
+        If several plugins have one name, the unused ones are called ``foo of plugrad-foo 1``.
 
         Raises:
             ConfigError: the configuration, which disables and prefers, cannot be used.
@@ -118,10 +118,10 @@ class PluginManager:
         return [other for other in self._plugins or () if other is not plugin]
 
     def rescan(self) -> None:
-        """Look again for installed distributions at the next use, after a pip install, say.
+        """Look again for installed distributions at the next use, for example after a pip install.
 
-        What is loaded stays as it is; `reload` takes up a new version of it. What was uninstalled
-        is unloaded.
+        Loaded plugins do not change; `reload` loads a new version. Uninstalled plugins are
+        unloaded.
         """
         importlib.invalidate_caches()
         self._is_stale = True
@@ -136,8 +136,8 @@ class PluginManager:
         """Add a plugin that no distribution announces, such as one under development.
 
         Raises:
-            ValueError: a plugin of this name is there already.
-            PluginError: its hooks are not usable; nothing of it is left then.
+            ValueError: a plugin of this name exists already.
+            PluginError: its hooks are not usable; nothing of it stays registered.
         """
         if name in self.discovered():
             raise ValueError(f"a plugin named {name!r} is registered already")
@@ -168,7 +168,7 @@ class PluginManager:
         self._forget(plugin)
 
     def load(self, name: str) -> Plugin:
-        """Import a plugin, unless that was done or tried before; its `error` says how it went.
+        """Import a plugin, unless this was tried before; if it failed, its `error` says why.
 
         Raises:
             PluginError: no plugin of this name is installed.
@@ -185,12 +185,12 @@ class PluginManager:
 
     def unload(self, name: str) -> None:
         """Undo the loading of a plugin: its backends are deactivated, its operators, kernels and
-        namespaces gone, its modules forgotten. It stays so until `load` or `reload`.
+        namespaces removed, its modules forgotten. It stays unloaded until `load` or `reload`.
 
-        What is still held keeps working as far as it needs nothing of the plugin: graphs that were
-        recorded run backwards, but calls on tensors of its backends raise `OperatorNotFoundError`.
-        After `load` or `reload`, backends that were active are so again; their tensors of before
-        work if the plugin still understands the arrays in them.
+        Existing objects keep working as far as they do not need the plugin: recorded graphs run
+        backwards, but calls on tensors of its backends raise `OperatorNotFoundError`. After `load`
+        or `reload`, active backends are active again; their existing tensors work if the plugin
+        still supports the arrays in them.
 
         Raises:
             PluginError: no plugin of this name is installed.
@@ -203,7 +203,7 @@ class PluginManager:
             pass
 
     def reload(self, name: str) -> Plugin:
-        """Unload a plugin, and import its modules anew.
+        """Unload a plugin, and import its modules again.
 
         Raises:
             PluginError: no plugin of this name is installed, or it cannot be loaded.
@@ -363,8 +363,8 @@ class PluginManager:
         return [self._load(plugin) for plugin in self._ordered()]
 
     def backend(self, name: str, wanted_by: str = "") -> Backend:
-        """The backend for a device type; asks preferred plugins, then the one of that name, and if
-        they do not have it, all others.
+        """The backend for a device type; tries preferred plugins, then that of this name, then all
+        others.
 
         Raises:
             PluginError: the plugin that should provide it cannot be used.

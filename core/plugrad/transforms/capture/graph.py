@@ -1,4 +1,4 @@
-"""Graph: what `capture` returns. It is run, printed, checked, drawn, and made anew by passes."""
+"""Graph: the result of `capture`, which can be run, printed, checked, drawn and transformed."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 class Graph:
     """The operators of a function, in the order in which they ran.
 
-    Called with arguments like the example's, it does what the function does: it returns the same,
-    with a history where inputs require grad, writes to the same tensors, and sets the same
-    gradients. Random numbers are drawn anew.
+    Called with arguments like the example's, it does the same as the function: it returns the same
+    results, with a history if inputs require grad, writes to the same tensors, and sets the same
+    gradients. It draws new random numbers.
 
     Attributes:
-        function: what was captured; None if `check` has nothing to compare with.
-        name: of the function that `code` defines.
-        guards: what calls must agree in with the example; iterating gives it in words.
-        held: the constants by name, with what is known of them.
+        function: the captured function; None if `check` has nothing to compare with.
+        name: the name of the function that `code` defines.
+        guards: the properties of the example that calls must share; iterating gives them in words.
+        held: the constants by name, with their properties.
         nodes: calls of operators.
-        output_tree, outputs: what is returned: a tree of references and plain values.
+        output_tree, outputs: the results: a tree of references and plain values.
         gradients: inputs and constants whose `.grad` is set, with the name of the value, or None.
         makes_leaves: whether the function makes leaves of its own, by `requires_grad_()`. That is
-            no operator: what it computes from them does not require grad when the graph runs.
+            not an operator: results computed from them do not require grad when the graph runs.
     """
 
     function: Callable[..., Any] | None
@@ -65,7 +65,7 @@ class Graph:
 
     @property
     def constants(self) -> Mapping[str, Any]:
-        """What the function uses and is not given, by name: tensors, by reference, generators."""
+        """The tensors (by reference) and generators that are not arguments, by name."""
         return {name: constant.value for name, constant in self.held.items()}
 
     @cached_property
@@ -119,7 +119,7 @@ class Graph:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Graph:
-        """The graph in a file that `save` wrote, with constants of its own.
+        """The graph in a file that `save` wrote, with new constants.
 
         A file holds no code. `check` has no function to compare with.
 
@@ -185,11 +185,11 @@ class Graph:
     def check(self, *args: Any, **kwargs: Any) -> None:
         """Compare with the function on the same arguments: results, writes and gradients.
 
-        Tensors and generators are afterwards what they were before.
+        Tensors and generators are restored afterwards.
 
         Raises:
-            AssertionError: they differ by more than rounding; the message says in what.
-            GuardError: the graph is not for such arguments.
+            AssertionError: they differ by more than rounding; the message describes the difference.
+            GuardError: the graph is not valid for these arguments.
         """
         check(self, args, kwargs)
 
@@ -198,27 +198,27 @@ class Graph:
     def dead_code(self) -> Graph:
         """The graph without nodes that nothing depends on.
 
-        What writes to an input, a constant or a value that is used, and what draws random numbers,
-        stays.
+        Nodes that write to an input, a constant or a used value stay, and so do nodes that draw
+        random numbers.
         """
         return passes.dead_code(self)
 
     def common_subexpressions(self) -> Graph:
-        """The graph with one node where several compute the same of the same.
+        """The graph with one node where several nodes do the same computation.
 
-        Between them nothing may have been written to, neither to their arguments nor to their
-        results; random operators and results that the caller gets stay apart.
+        There must be no write to their arguments or results in between; random operators and
+        results for the caller stay separate.
         """
         return passes.common_subexpressions(self)
 
     def fold_constants(self, freeze: bool = False) -> Graph:
-        """The graph with results in the place of nodes that compute the same in every run.
+        """The graph with results in place of nodes that compute the same in every run.
 
-        That is what depends on no input, no random number and no tensor that somebody else has.
+        These depend on no input, no random number and no tensor from outside.
 
         Args:
-            freeze: take the constants for what they are now, too, unless they require grad in grad
-                mode: parameters of a model that is trained no more, say.
+            freeze: use the current values of constants, too, unless they require grad in grad
+                mode; for example parameters of a trained model.
         """
         return passes.fold_constants(self, freeze)
 

@@ -49,7 +49,7 @@ def jvp(
         primals: the tuple of its arguments.
         tangents: the tuple of tangents, in the form and with the shapes of `primals`.
         strict: raise where an output does not depend on the arguments, instead of giving zeros.
-        has_aux: whether `func` returns something beside its outputs.
+        has_aux: whether `func` returns something besides its outputs.
 
     Returns:
         ``(outputs, products)``, both in the form of the outputs; with `has_aux`
@@ -167,8 +167,7 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of `func` in forward mode.
 
-    It is the better choice where there are more outputs than inputs; `jacrev` where there are
-    fewer.
+    It is better if there are more outputs than inputs; otherwise use `jacrev`.
 
     Args:
         func, argnums, has_aux: as for `jacrev`.
@@ -234,7 +233,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
     Args:
         func: a function of trees of tensors that returns a tree of tensors.
-        argnums: with respect to which positional arguments: one, or a tuple of several.
+        argnums: the positional arguments to differentiate by: one, or a tuple of several.
 
     Returns:
         A function that gives for each output the derivatives with respect to pairs of arguments,
@@ -251,9 +250,9 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
 @explains
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """A function's outputs at a point, and the linear function that its Jacobian there is.
+    """A function's outputs at a point, and the linear function given by its Jacobian there.
 
-    Better than `jvp` where many tangents are pushed through one point: `func` runs once. The
+    Better than `jvp` for many tangents at one point: `func` runs only once. The
     linear function is the transpose of the backward pass, which is linear in its cotangents.
 
     Args:

@@ -43,16 +43,16 @@ def grad(
     Args:
         func: a function of trees of tensors that returns a tensor with one element, or, with
             `has_aux`, a pair of that and a tree of tensors.
-        argnums: with respect to which positional arguments: one, or a tuple of several.
-        has_aux: whether `func` returns something beside the value.
+        argnums: the positional arguments to differentiate by: one, or a tuple of several.
+        has_aux: whether `func` returns something besides the value.
 
     Returns:
         A function that gives the gradients, which have the form of the arguments, and with
         `has_aux` a pair of them and what else `func` returned.
 
     Raises:
-        RuntimeError: `func` returns no tensor with one element, or writes to a tensor that is none
-            of its arguments; `argnums` names no argument; hooks on saved tensors are in force.
+        RuntimeError: `func` returns no tensor with one element, or writes to a tensor that is not
+            an argument; `argnums` names no argument; hooks on saved tensors are in force.
         ValueError: an argument in `argnums` is not a tree of tensors.
 
     >>> import plugrad
@@ -145,7 +145,7 @@ def _gradients_without_hooks(
 
 
 def leaf_of_graph(value: Any) -> TensorBase:
-    """A tensor of a level, of which the gradient is wanted.
+    """A tensor of a level whose gradient is needed.
 
     Raises:
         ValueError: no tensor.

@@ -29,7 +29,7 @@ def jacrev(
         func: a function of trees of tensors that returns a tree of tensors, with `has_aux` a pair
             of that and another tree.
         argnums: with respect to which positional arguments: one, or a tuple of several.
-        has_aux: whether `func` returns something beside its outputs.
+        has_aux: whether `func` returns something besides its outputs.
         chunk_size: how many rows of the Jacobian are computed at once; default: all. 1 computes
             one after the other without `vmap`.
 

@@ -1,4 +1,4 @@
-"""Optimizer: parameter groups, state, hooks and state dicts, as every optimizer has them."""
+"""Optimizer: parameter groups, state, hooks and state dicts, common to all optimizers."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ def _hooks_of(first: OrderedDict[int, Hook], second: OrderedDict[int, Hook]) -> 
 class Optimizer:
     """Base class of optimizers.
 
-    A subclass calls `super().__init__(params, defaults)` and writes `step(closure=None)`, which
-    reads `param_groups` and keeps what it remembers of a parameter in `state[parameter]`, a dict
-    of its own. Every class's `step` runs its hooks, and is one range of the profiler.
+    A subclass calls `super().__init__(params, defaults)` and defines `step(closure=None)`, which
+    reads `param_groups` and keeps the state of a parameter in `state[parameter]`, a dict. Every
+    class's `step` runs its hooks, and is one range of the profiler.
 
     Args:
         params: tensors, (name, tensor) pairs, or dicts with "params" and options of their own.
         defaults: the options of groups that do not give them.
 
     Raises:
-        TypeError: `params` is a tensor, or holds what is none.
+        TypeError: `params` is a tensor, or contains something else than tensors.
         ValueError: there are no parameters, one is not a leaf, or one is in two groups.
 
     Attributes:
         capturable_numbers: names of options, and of counts in a parameter's state, that `step`
-            takes as 0-dim tensors, too. Where a step is captured as one program, these numbers are
-            inputs of it; a program has every other number as it was, and is made anew for another.
+            accepts as 0-dim tensors, too. If a step is captured as one program, these numbers are
+            its inputs; all other numbers are constants, and changing them needs a new program.
 
     >>> import plugrad
     >>> class Signs(plugrad.optim.Optimizer):
@@ -173,7 +173,7 @@ class Optimizer:
     # Parameters
 
     def add_param_group(self, param_group: ParamGroup) -> None:
-        """Adds parameters with options of their own, say a layer that is thawed during training."""
+        """Adds parameters with their own options, for example a layer unfrozen during training."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -320,7 +320,7 @@ class Optimizer:
         return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(optimizer, state_dict)` may change what `state_dict` gives, or return another."""
+        """`hook(optimizer, state_dict)` may change the state dict, or return another."""
         return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(
@@ -364,10 +364,10 @@ class Optimizer:
 
     @explains
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Takes over options and state; parameters are matched by their order.
+        """Loads options and state; parameters are matched by their order.
 
-        The state is copied, to the dtype and device of its parameter. Make schedules before, as
-        they set learning rates when they are made.
+        The state is copied, to the dtype and device of its parameter. Create schedules before,
+        because they set learning rates when they are created.
 
         Raises:
             TypeError: it is not a dict.

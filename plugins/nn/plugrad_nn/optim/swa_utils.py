@@ -43,10 +43,10 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The average that forgets: decay * average + (1 - decay) * new.
+    """The exponential moving average: decay * average + (1 - decay) * new.
 
     Args:
-        decay: the share of the old average, between 0 and 1.
+        decay: the weight of the old average, between 0 and 1.
 
     >>> import plugrad
     >>> average = plugrad.optim.swa_utils.get_ema_avg_fn(0.75)
@@ -81,10 +81,10 @@ def get_swa_avg_fn() -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageOfLists:
-    """The average that forgets, in place, on lists of tensors.
+    """The exponential moving average, in place, on lists of tensors.
 
     Args:
-        decay: the share of the old average, between 0 and 1.
+        decay: the weight of the old average, between 0 and 1.
 
     >>> import plugrad
     >>> averages = [plugrad.tensor([4.0])]
@@ -133,11 +133,11 @@ def _can_lerp(tensor: Tensor) -> bool:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are the average of those that it was updated with.
+    """A copy of a model whose parameters are averages over all updates.
 
     Args:
-        model: what to average.
-        device: where the average is.
+        model: the model to average.
+        device: the device of the average.
         avg_fn: gives the new average of (average, parameter, count); the mean by default.
         multi_avg_fn: does that in place for lists of tensors of one dtype and device.
         use_buffers: averages the buffers, too; else they are those of the last model.
@@ -182,7 +182,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Takes a model into the average; the first one is the average."""
+        """Adds a model to the average; the first one becomes the average."""
         pairs = [
             (average.detach(), new.detach().to(average.device))
             for average, new in zip(self._averaged(self.module), self._averaged(model), strict=True)
@@ -217,7 +217,7 @@ class AveragedModel(Module):
 
 @plugrad.no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Computes the running statistics of a model's batch norms anew, from all of the data.
+    """Recomputes the running statistics of a model's batch norms from all data.
 
     Args:
         loader: batches, or tuples and lists whose first member is one.
@@ -250,7 +250,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Goes from the rates there are to `swa_lr` within `anneal_epochs`, and stays there.
+    """Moves from the current rates to `swa_lr` within `anneal_epochs`, and stays there.
 
     Args:
         optimizer: whose rates it sets.

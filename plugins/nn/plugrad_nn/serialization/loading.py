@@ -30,33 +30,33 @@ def load(
 ) -> Any:
     """Reads a file of tensors: a safetensors file, one of PyTorch's, or the index of a sharded one.
 
-    What is in it says which. Nothing in a file is executed, unless `weights_only` is False.
+    The content determines the format. Nothing in a file is executed unless `weights_only` is False.
 
     Args:
-        f: a path or a binary file. ``model.safetensors.index.json`` and the like stand for all
-            shards beside them.
+        f: a path or a binary file. ``model.safetensors.index.json`` and the like load all
+            shards in the same folder.
         map_location: where to put the tensors: a device or its name; a dict from devices they were
             saved on to others; or a function of a storage on the CPU and the device's name, which
-            returns the storage to use, or None to have it where it was (for safetensors files: of a
-            tensor, and returning one). By default all tensors are where they were when they were
-            saved.
+            returns the storage to use, or None to keep the device (for safetensors files: a
+            function of a tensor that returns one). By default all tensors are on the device
+            from which they were saved.
         pickle_module: only Python's pickle is possible.
-        weights_only: False lets files of PyTorch's make any object, which can run any program: only
+        weights_only: False lets PyTorch files create any object, which can run any program: only
             for files from people you trust. By default True: tensors, plain containers, numbers
             and what `plugrad.serialization.add_safe_globals` allows.
         mmap: leave the tensors of a zip file in it until they are used; `f` must be a path.
-        pickle_load_args: with ``weights_only=False``, what Python's `pickle.load` takes.
+        pickle_load_args: with ``weights_only=False``, arguments of Python's `pickle.load`.
 
     Raises:
-        pickle.UnpicklingError: a file of PyTorch's names something that is not allowed; the message
+        pickle.UnpicklingError: a PyTorch file refers to something that is not allowed; the message
             says how to allow it. Or its pickle is damaged.
-        ValueError: the file has no such format, or what `save` adds to it is broken.
-        RuntimeError: a zip file was cut off or damaged; or a tensor was saved on a device that is
-            not there, and `map_location` helps.
+        ValueError: the format is unknown, or the data that `save` adds to it is broken.
+        RuntimeError: a zip file was cut off or damaged; or a tensor was saved on a device that does
+            not exist here: use `map_location`.
         EOFError: the file is empty or ends too early.
-        TypeError: it holds a dtype that plugrad has not, and the message names the entry; or `f`
+        TypeError: it contains a dtype that plugrad lacks, and the message names the entry; or `f`
             is neither a path nor a binary file.
-        NotImplementedError: it holds tensors that plugrad does not have, such as sparse ones.
+        NotImplementedError: it contains unsupported tensors, such as sparse ones.
 
     >>> import io, plugrad
     >>> file = io.BytesIO()
@@ -109,10 +109,10 @@ def load(
 
 
 def get_unsafe_globals_in_checkpoint(f: PathOrFile) -> list[str]:
-    """The names in a file of PyTorch's that `load` would not use unless they are allowed.
+    """The names in a PyTorch file that `load` would refuse unless they are allowed.
 
     Args:
-        f: a path or a binary file; it is looked through, and nothing in it is executed.
+        f: a path or a binary file; it is searched, and nothing in it is executed.
 
     Raises:
         ValueError, RuntimeError, pickle.UnpicklingError: as `load`.

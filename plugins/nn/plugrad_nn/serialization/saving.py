@@ -29,22 +29,22 @@ def save(
     Args:
         obj: a tensor, a state dict of a module or an optimizer, or such a nesting. In safetensors
             files, dict keys are strings or integers, and plain values are None, bool, int, float
-            and str. In files of PyTorch's, it can be any object that pickle takes; `load` makes
+            and str. In PyTorch files, it can be any object that can be pickled; `load` makes
             tensors, plain containers and numbers of them, and other objects only on request.
-        f: a path, which is replaced only when all is written, or a binary file.
+        f: a path, whose file is replaced only once all is written, or a binary file.
         pickle_module: only Python's pickle is possible.
         pickle_protocol: pickle's, with ``format="pt"``. PyTorch reads protocol 2 for certain.
-        format: "safetensors", or "pt": a file as PyTorch's own, which `torch.load` reads. In it,
-            tensors that share memory do so when they are loaded, and parameters stay parameters.
-        metadata: further text to store in a safetensors file, which `read_metadata` gives back.
+        format: "safetensors", or "pt": PyTorch's format, which `torch.load` reads. In it, tensors
+            that share memory still do so after loading, and parameters stay parameters.
+        metadata: further text to store in a safetensors file, which `read_metadata` returns.
 
     Raises:
-        TypeError: `obj` holds something that is neither, and the message says where; or `metadata`
+        TypeError: `obj` contains an unsupported object, and the message says where; or `metadata`
             is not text; or `f` is neither a path nor a binary file.
         ValueError: `obj` contains itself or is nested more than 100 levels deep; or `metadata`
             uses the key "plugrad", or an argument does not go with the format.
         RuntimeError: with ``format="pt"``, tensors of different dtypes share memory.
-        OSError: the path cannot be written; what was there stays.
+        OSError: the path cannot be written; an existing file stays.
 
     >>> import io, plugrad
     >>> file = io.BytesIO()

@@ -33,9 +33,9 @@ else:
 
 
 class LazyModuleMixin(_Mixed):
-    """Makes a module initialise parameters at its first call; to be named before the other base.
+    """Makes a module initialise parameters at its first call; must come before the other base.
 
-    A class of its own sets parameters to `UninitializedParameter()` in its constructor, and gives
+    A custom class sets parameters to `UninitializedParameter()` in its constructor, and gives
     them memory in `initialize_parameters`, which is called with the arguments of the first call.
     After that the module's class is `cls_to_become`, if there is one.
 

@@ -66,7 +66,7 @@ class ParametrizationList(ModuleList):
 
     Args:
         modules: the parametrizations.
-        original: the tensor as it was.
+        original: the original tensor.
         unsafe: do not check that shape and dtype stay.
 
     >>> import plugrad
@@ -146,8 +146,8 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Any) -> None:
         """Makes the originals such that the parametrized tensor is `value`.
 
-        RuntimeError if a parametrization has no `right_inverse`; ValueError if one gives something
-        else than the originals are.
+        RuntimeError if a parametrization has no `right_inverse`; ValueError if its result does not
+        fit the originals.
         """
         with plugrad.no_grad():
             for module in reversed(list(self)):
@@ -207,11 +207,11 @@ def _check(found: Any, shape: Any, dtype: Any, message: str) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Makes `module.tensor_name` what `parametrization` makes of the tensor that it was.
+    """Makes `module.tensor_name` the result of `parametrization` on the original tensor.
 
     The tensor moves to `module.parametrizations.tensor_name.original`. A `right_inverse` of the
-    parametrization tells what assignments to `module.tensor_name`, and the first value, become; it
-    may give several tensors. Further parametrizations come after those that are there.
+    parametrization converts assignments to `module.tensor_name`, and its first value, to the
+    original; it may give several tensors. Further parametrizations are applied after existing ones.
 
     Args:
         module: has the tensor.
@@ -353,7 +353,7 @@ def remove_parametrizations(
 ) -> Module:
     """Makes `tensor_name` a parameter or buffer again.
 
-    Its value is what it was with parametrizations, or with `leave_parametrized=False` the original
+    Its value is the parametrized one, or with `leave_parametrized=False` the original
     one. ValueError if it has none, or if several originals were to be left.
 
     Args:

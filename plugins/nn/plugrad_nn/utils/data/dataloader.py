@@ -64,17 +64,17 @@ class DataLoader(Generic[T_co]):
     Args:
         dataset: anything with `__getitem__` and `__len__`, or an `IterableDataset`.
         batch_size: samples per batch; None gives the samples one by one, uncollated.
-        shuffle: a new random order each epoch; for an `IterDataPipe`, whether its shufflers do
-            anything.
-        sampler: indices in an order of your own (instead of `shuffle`).
-        batch_sampler: lists of indices (instead of all of the other options about order and size).
+        shuffle: a new random order each epoch; for an `IterDataPipe`, whether its shufflers are
+            active.
+        sampler: indices in a custom order (instead of `shuffle`).
+        batch_sampler: lists of indices (instead of all other options for order and size).
         num_workers: how many processes read ahead; with 0 the caller's process reads. Workers pass
-            large arrays on in shared memory, and have default device ``"cpu"``: see docs/data.md.
-        collate_fn: makes a batch of a list of samples; `default_collate` by default.
+            large arrays in shared memory, and have default device ``"cpu"``: see docs/data.md.
+        collate_fn: makes a batch from a list of samples; `default_collate` by default.
         pin_memory: puts the tensors of batches into page-locked memory, from which copies to a
             device can overlap with work; without such a device there is a warning instead.
-        drop_last: leave out a last batch that is not full.
-        timeout: for how many seconds to wait for a batch; 0 for as long as it takes.
+        drop_last: skip the last batch if it is not full.
+        timeout: how many seconds to wait for a batch; 0 for no limit.
         worker_init_fn: called in each worker with its number before it reads.
         multiprocessing_context: a start method, such as ``"spawn"``, or a context of
             multiprocessing; by default that of the program.
@@ -82,11 +82,10 @@ class DataLoader(Generic[T_co]):
         prefetch_factor: how many batches each worker reads ahead; 2 by default.
         persistent_workers: keep the workers for the next epoch.
         pin_memory_device: has no effect.
-        in_order: hand batches out in the order of the sampler; else as they are ready.
+        in_order: return batches in the order of the sampler; otherwise as soon as they are ready.
 
     Raises:
-        ValueError: options that exclude each other, or are not what they should be; the message
-            names them.
+        ValueError: options exclude each other or are invalid; the message names them.
         TypeError: `multiprocessing_context` is not a context.
 
     Iterating raises what a worker raised, as an exception of the same class with the worker's

@@ -1,4 +1,4 @@
-"""Data sets: samples by index or one after the other, and what combines and splits them."""
+"""Data sets: samples by index or one after the other; combining and splitting them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Samples by index: a subclass writes `__getitem__` and, for most samplers, `__len__`.
+    """Samples by index: a subclass defines `__getitem__` and, for most samplers, `__len__`.
 
-    A subclass that can fetch several samples faster than one by one also writes
+    A subclass that can fetch several samples faster than one by one also defines
     `__getitems__(indices)`, which returns a list of them. `a + b` is `ConcatDataset([a, b])`.
 
     >>> from plugrad.utils.data import Dataset
@@ -42,10 +42,11 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """Samples one after the other: a subclass writes `__iter__`.
+    """Samples one after the other: a subclass defines `__iter__`.
 
-    Each worker process has a copy. `get_worker_info()` tells `__iter__` in which one it runs, so
-    that each gives another share of the samples. `a + b` is `ChainDataset([a, b])`.
+    Each worker process has a copy. With `get_worker_info()`, `__iter__` finds out in which
+    worker it runs, so that each can return a different part of the samples. `a + b` is
+    `ChainDataset([a, b])`.
 
     >>> from plugrad.utils.data import DataLoader, IterableDataset, get_worker_info
     >>> class Count(IterableDataset):
@@ -89,7 +90,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Data sets of one length side by side: sample i is the tuple, or the dict, of their samples.
+    """Data sets of one length in parallel: sample i is the tuple, or the dict, of their samples.
 
     Args:
         args: data sets, for tuples.
@@ -186,7 +187,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
-        """`cumulative_sizes` by the name that PyTorch had once."""
+        """`cumulative_sizes` under an older name of PyTorch."""
         warnings.warn(
             "cummulative_sizes attribute is renamed to cumulative_sizes",
             DeprecationWarning,
@@ -235,8 +236,8 @@ class Subset(Dataset[T_co]):
     `__getitems__`, which a loader reads by.
 
     Args:
-        dataset: what the samples are of.
-        indices: in the order of the samples.
+        dataset: the data set of the samples.
+        indices: the indices of the samples, in order.
 
     >>> from plugrad.utils.data import Subset
     >>> list(Subset("abcd", [3, 1]))
@@ -285,16 +286,16 @@ def random_split(
     lengths: Sequence[int | float],
     generator: plugrad.Generator | None = None,
 ) -> list[Subset[Any]]:
-    """Splits a data set at random into subsets of the given sizes, or shares that sum to one.
+    """Splits a data set at random into subsets of the given sizes, or fractions that sum to one.
 
     Args:
         dataset: anything with a length.
-        lengths: sizes, or shares between 0 and 1.
-        generator: of the random numbers; by default that of the CPU.
+        lengths: sizes, or fractions between 0 and 1.
+        generator: for the random numbers; by default that of the CPU.
 
     Raises:
-        ValueError: the lengths sum neither to the size of the data set nor to one, or a share is
-            not between 0 and 1.
+        ValueError: the lengths sum neither to the size of the data set nor to one, or a fraction
+            is not between 0 and 1.
 
     >>> from plugrad.utils.data import random_split
     >>> [len(part) for part in random_split(range(10), [0.75, 0.25])]
