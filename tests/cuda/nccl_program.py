@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import plugrad
 from plugrad import distributed as dist
@@ -14,7 +15,7 @@ def main() -> None:
     dist.init_process_group("nccl", timeout=60)
     rank = int(os.environ["LOCAL_RANK"])
     plugrad.cuda.set_device(rank)
-    found = {}
+    found: dict[str, list[Any]] = {}
     for device in (f"cuda:{rank}", "cpu"):
         cases = {
             **{f"moved {d}": checks.moved(device, d) for d in checks.DTYPES},

@@ -33,7 +33,7 @@ def nccl(
     cupy = install(FakeCupy(RANKS))
     cupy.pool.bytes = [0] * RANKS
     found = FakeNccl(cupy)
-    monkeypatch.setitem(sys.modules, "cupy.cuda.nccl", found)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "cupy.cuda.nccl", found)
     ENGINE.stop()
     activate_backend(CudaOverFake())
     yield found

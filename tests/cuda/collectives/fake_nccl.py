@@ -17,7 +17,7 @@ import numpy as np
 from tests.cuda.runtime.fake_cupy import FakeCupy
 
 PATIENCE = 20.0
-DTYPES = {
+DTYPES: dict[int, np.dtype[Any]] = {
     0: np.dtype(np.int8),
     1: np.dtype(np.uint8),
     2: np.dtype(np.int32),
@@ -38,7 +38,7 @@ class NcclError(RuntimeError):
 def memory(pointer: int, count: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """What lies at a pointer."""
     raw = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(pointer)
-    return np.frombuffer(raw, dtype)
+    return np.frombuffer(memoryview(raw), dtype)
 
 
 class Shared:

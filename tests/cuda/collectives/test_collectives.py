@@ -10,6 +10,7 @@ import pytest
 
 import plugrad
 from plugrad import distributed as dist
+from plugrad import nn, optim
 from plugrad.distributed import functional as fn
 from tests.cuda.collectives.conftest import Ranks
 from tests.cuda.collectives.fake_nccl import FakeNccl
@@ -209,3 +210,21 @@ def objects(device: Any) -> Any:
 
 def test_objects_go_by_the_host(ranks: Ranks) -> None:
     check(ranks, objects)
+
+
+def trained(device: Any) -> Any:
+    model = nn.Linear(3, 2).to(device)
+    with plugrad.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(dist.get_rank())
+    net = nn.parallel.DistributedDataParallel(model)
+    optimizer = optim.SGD(net.parameters(), lr=0.25)
+    for _ in range(2):
+        optimizer.zero_grad()
+        net(given(device, (4, 3))).sum().backward()
+        optimizer.step()
+    return list(model.parameters())
+
+
+def test_data_parallel_training(ranks: Ranks) -> None:
+    check(ranks, trained)

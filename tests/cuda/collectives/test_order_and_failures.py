@@ -85,7 +85,7 @@ def test_messages_of_a_batch_start_together(nccl: FakeNccl, ranks: Ranks) -> Non
     def run() -> bool:
         rank, got = dist.get_rank(), on_gpu()
         left, right = (rank - 1) % RANKS, (rank + 1) % RANKS
-        works = dist.batch_isend_irecv(
+        works: list[Any] = dist.batch_isend_irecv(
             [dist.P2POp(dist.irecv, got, left), dist.P2POp(dist.isend, on_gpu(), right)]
         )
         same = len({id(work._request.done) for work in works}) == 1

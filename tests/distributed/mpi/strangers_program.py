@@ -34,10 +34,10 @@ def found() -> list[Any]:
 
 def run(way: str, place: str, rank: int, count: int) -> None:
     given = arguments(way, place, rank, count)
-    dist.init_process_group(timeout=30, **given)
+    dist.init_process_group(timeout=120, **given)
     first = found()
     dist.destroy_process_group()
-    dist.init_process_group(timeout=30, **given)
+    dist.init_process_group(timeout=120, **given)
     left = [name for name in os.environ if name.startswith("PMI_")]
     report([first, found(), left, os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"]])
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +28,8 @@ from tests.distributed.under_mpi import needs_mpi, run
 HERE = Path(__file__).parent
 STRANGERS = HERE / "strangers_program.py"
 FAILING = HERE / "failing_program.py"
+# torchrun and each rank import Python's packages anew: on a busy machine that takes long.
+LIMIT = 240.0
 needs_torchrun = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed"
 )
@@ -57,7 +62,10 @@ def test_processes_of_multiprocessing_meet(tmp_path: Path, port: int, way: str) 
         "file": f"file://{tmp_path / 'meeting place'}",
     }.get(way, f"tcp://localhost:{port}")
     outcome = run(
-        STRANGERS, count, way, place, str(count), folder=tmp_path / "ranks", by_itself=True
+        *(STRANGERS, count, way, place, str(count)),
+        folder=tmp_path / "ranks",
+        by_itself=True,
+        limit=LIMIT,
     )
     assert outcome.code == 0, outcome.err
     for rank in range(count):
@@ -71,7 +79,7 @@ def test_processes_of_multiprocessing_meet(tmp_path: Path, port: int, way: str) 
 def test_every_collective_under_torchrun(tmp_path: Path) -> None:
     # Its own server has the port that it names, so the ranks meet at another one.
     options = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-    outcome = run(HERE / "checks.py", 2, folder=tmp_path, torchrun=options)
+    outcome = run(HERE / "checks.py", 2, folder=tmp_path, torchrun=options, limit=LIMIT)
     assert outcome.code == 0, outcome.err
     wanted = json.loads(json.dumps(dist.run_ranks(results, 2)))
     for rank, expected in enumerate(wanted):
@@ -94,7 +102,7 @@ def test_others_under_torchrun_raise_and_name_the_rank(
     tmp_path: Path, port: int, how: str, told: str
 ) -> None:
     options = ["--master-port", str(port), "--monitor-interval", "5"]
-    outcome = run(FAILING, 3, how, "1", "30", folder=tmp_path, torchrun=options)
+    outcome = run(FAILING, 3, how, "1", "120", folder=tmp_path, torchrun=options, limit=LIMIT)
     assert outcome.code == 1
     messages = [outcome.value(rank)[1] for rank in (0, 2)]
     assert any(told in message for message in messages)
@@ -110,6 +118,7 @@ def test_a_port_of_another_program_beside_torchruns_is_passed_over(
         *(STRANGERS, 2, "environment", place, "2"),
         folder=tmp_path,
         by_itself=True,
+        limit=LIMIT,
         variables=variables,
     )
     assert outcome.code == 0, outcome.err
@@ -202,6 +211,24 @@ def test_a_rank_0_that_does_not_come_is_named(tmp_path: Path, port: int) -> None
         (error,) = outcomes(coming(rendezvous_of(method, {}), 1, 2, 0.5))
         assert type(error) is DistTimeoutError
         assert re.search(r"rank 0 did not come to .* within 0.5 s: 127.0.0.1:\d+: ", str(error))
+
+
+def test_a_start_of_mpi_that_takes_too_long_ends_the_process() -> None:
+    program = (
+        "import time\nfrom plugrad_distributed.launching.meeting import _ended_if_late\n"
+        "with _ended_if_late(30): pass\n"
+        "with _ended_if_late(0.2): time.sleep(60)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert found.returncode == 1
+    assert found.stderr.startswith("Timeout (0:00:00.2")
+    assert 'File "<string>", line 4' in found.stderr
 
 
 @pytest.mark.parametrize(

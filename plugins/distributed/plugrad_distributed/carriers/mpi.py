@@ -21,7 +21,7 @@ from plugrad_distributed.carriers.cuda_aware import AfterStreams, is_cuda_aware
 from plugrad_distributed.carriers.ending import end_with
 from plugrad_distributed.carriers.monitor import Monitor
 from plugrad_distributed.carriers.mpi_types import as_moved, as_reduced, reduction, types_of_sums
-from plugrad_distributed.carriers.placement import tell_environment
+from plugrad_distributed.carriers.placement import forget_shared_memory, tell_environment
 from plugrad_distributed.errors import DistBackendError, DistTimeoutError
 from plugrad_distributed.reduce_op import ReduceOp
 
@@ -174,6 +174,8 @@ class MPICarrier(Carrier):
         comm, request = whole.Idup()
         _poll(request.Test, timeout, f"init_process_group() on rank {whole.Get_rank()}")
         tell_environment(comm)
+        comm.Barrier()
+        forget_shared_memory()
         ended = end_with.monitor
         monitor = Monitor.start(comm, timeout) if ended is None else ended
         end_with.begin(mpi, monitor, timeout)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-__all__ = ["local_place", "place", "tell_environment"]
+__all__ = ["forget_shared_memory", "local_place", "place", "tell_environment"]
+
+_MEMORY = "/dev/shm/mpich_shm_"
 
 # What the programs that start processes call rank, size, and both among those of the machine.
 _RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
@@ -49,6 +53,18 @@ def tell_environment(comm: Any) -> None:
     }
     for name, value in told.items():
         os.environ.setdefault(name, str(value))
+
+
+def forget_shared_memory() -> None:
+    """Take away the names of the memory that MPICH shares on this machine, once all ranks have it:
+    nobody else needs them, and ranks that are killed would leave them, and the memory, behind."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return
+    for name in {line.split()[-1] for line in lines if _MEMORY in line}:
+        with contextlib.suppress(OSError):  # another rank was first
+            os.unlink(name)
 
 
 def _shared() -> Any:

@@ -8,6 +8,7 @@ finds the other ranks by PMI-1 as it does under mpiexec.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import socket
 import subprocess
@@ -26,6 +27,8 @@ __all__ = ["met"]
 CONNECT = 5.0
 GREETED = 2.0
 PAUSE = 0.02
+# What MPI's start may take at least.
+MPI_START = 30.0
 # The server itself says who is late; a rank waits so much longer for its word.
 LATER = 5.0
 # Where MPICH looks first: each would lead it to another program than ours.
@@ -58,12 +61,29 @@ def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]
     before = {name: os.environ.pop(name) for name in (*told, *_OTHERS) if name in os.environ}
     os.environ.update(told)
     try:
-        yield
+        with _ended_if_late(max(limit, MPI_START)):
+            yield
     finally:
         # Programs that this one starts are no ranks.
         for name in told:
             os.environ.pop(name, None)
         os.environ.update(before)
+
+
+@contextlib.contextmanager
+def _ended_if_late(limit: float) -> Iterator[None]:
+    """Within it, the process is ended with a traceback if it takes longer: MPI's start waits for a
+    rank that ends meanwhile, without a limit, and holds Python's lock."""
+    armed = False
+    # No file may stand behind the stream of errors.
+    with contextlib.suppress(AttributeError, OSError, ValueError, RuntimeError):
+        faulthandler.dump_traceback_later(limit, exit=True, file=sys.stderr)
+        armed = True
+    try:
+        yield
+    finally:
+        if armed:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _serve(place: Rendezvous, size: int, limit: float) -> None:
@@ -92,9 +112,11 @@ def _serve(place: Rendezvous, size: int, limit: float) -> None:
 def _listener(place: Rendezvous) -> socket.socket:
     """A socket at the first port of the place that is free."""
     one_machine = place.host in ("localhost", "127.0.0.1")
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     for port in place.ports or (0,):
         try:
-            return socket.create_server(("127.0.0.1" if one_machine else "", port), backlog=1024)
+            address = ("127.0.0.1" if one_machine else "", port)
+            return socket.create_server(address, family=family, backlog=1024)
         except OSError as error:
             reason = error
     raise DistNetworkError(
