@@ -164,6 +164,6 @@ def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:
     >>> [call["op"] for call in recording.data["calls"][:2]]
     ['mul.Tensor', 'sum']
     >>> [node["name"] for node in recording.data["nodes"]]
-    ['MulBackward0', 'AccumulateGrad', 'SumBackward0']
+    ['AccumulateGrad', 'MulBackward0', 'SumBackward0']
     """
     return Recording(title, limit)
