@@ -16,6 +16,7 @@ export function Graph({ session }: { session: Session }) {
   const holder = useRef<HTMLDivElement>(null);
   const graph = useRef<Core | null>(null);
   const shown = useRef<ShownGraph | null>(null);
+  const looked = useRef(-1);
   const [follow, setFollow] = useState(true);
   const drawn = useMemo(() => {
     const whole = drawing(recording, collapsed);
@@ -67,8 +68,11 @@ export function Graph({ session }: { session: Session }) {
   const focus = focusOf(session);
   useEffect(() => {
     shown.current?.mark(focus, selected, event?.k === "buffer" ? state.lastRun : -1);
-    const looked = selected >= 0 ? selected : focus;
-    if (follow && looked >= 0) shown.current?.lookAt(looked, session.playing);
+    // A node that was just chosen is looked at; after that the event is followed again.
+    const chosen = selected !== looked.current && selected >= 0 ? selected : -1;
+    looked.current = selected;
+    if (chosen >= 0) shown.current?.lookAt(chosen, false);
+    else if (follow && focus >= 0) shown.current?.lookAt(focus, session.playing);
   }, [focus, selected, at, drawn, follow]);
 
   const allShut = collapsed.size > 0;
