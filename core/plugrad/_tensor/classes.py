@@ -235,6 +235,11 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return printing.tensor_repr(self)
 
+    def _repr_html_(self) -> str:
+        from plugrad._notebooks import tensor_html  # only notebooks need it
+
+        return tensor_html(self)
+
     __hash__ = TensorMethods.__hash__
 
     def __getitem__(self, index: Any) -> Any:

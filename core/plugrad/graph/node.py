@@ -438,6 +438,11 @@ class Node:
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
+    def _repr_html_(self) -> str:
+        from plugrad._notebooks import node_html  # only notebooks need it
+
+        return node_html(self)
+
 
 def name_of(node: Node) -> str:
     """`node.name()`, even where a user's `ctx.name = ...` hides the method."""

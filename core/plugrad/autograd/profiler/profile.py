@@ -143,6 +143,11 @@ class profile(Scope):
         events = self._finished()
         return "<unfinished torch.autograd.profile>" if events is None else str(events)
 
+    def _repr_html_(self) -> str:
+        from plugrad._notebooks import profile_html  # only notebooks need it
+
+        return profile_html(self)
+
     @property
     def function_events(self) -> EventList | None:
         """All events; None while the profile is not finished."""

@@ -89,6 +89,11 @@ class Graph:
             f"{len(self.nodes)} nodes>"
         )
 
+    def _repr_html_(self) -> str:
+        from plugrad._notebooks import graph_html  # only notebooks need it
+
+        return graph_html(self)
+
     def dot(self) -> str:
         """The graph in graphviz's language."""
         return dot(self)

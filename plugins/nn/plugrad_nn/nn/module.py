@@ -414,6 +414,11 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         body = "\n  ".join(lines + children)
         return f"{self._get_name()}(\n  {body}\n)"
 
+    def _repr_html_(self) -> str:
+        from plugrad_nn.nn.html import module_html  # only notebooks need it
+
+        return module_html(self)
+
 
 def _indent_after_first(text: str) -> str:
     return text.replace("\n", "\n  ")
