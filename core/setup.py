@@ -217,7 +217,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
             rename(source, REPLACED[name])
     complete(sources, modules)
     (library,) = [extension for extension in found if extension.name == LIBRARY]
-    # A warning of a compiler that mypyc has not met is no reason to fail an installation.
+    # A warning of a compiler that mypyc has not met is not a reason to fail an installation.
     flags = [flag for flag in library.extra_compile_args if flag != "-Werror"]
     # Modules live in one library: calls between them need not be open to interposition.
     library.extra_compile_args = [
@@ -268,7 +268,7 @@ TRAVERSES = "    int rv = 0;\n"
 def correct_classes(path: str) -> None:
     """Change, in a C file that mypyc wrote, what it writes for classes.
 
-    * Its internal functions are no methods that Python can call.
+    * Its internal functions are not methods that Python can call.
     * An instance owns a reference to its class; it gives that back when it is freed, and tells the
       collector of it. Otherwise a subclass that a program defines never dies once it had an
       instance. Only classes that may have such subclasses need this.

@@ -56,6 +56,9 @@ ONE_CORE = {
     "tests/core/testing/conformance": "compiled",
     "tests/core/test_types.py": "compiled",
     "tests/op_db": "compiled",
+    # Node.js and a browser, which know nothing of the core.
+    "tests/viewer/browser": "compiled",
+    "tests/viewer/test_page_units.py": "compiled",
     "tests/jax/test_precision.py": "compiled",
     "tests/jax/test_programs.py": "compiled",
     "tests/nn/data/test_multiprocessing.py": "compiled",

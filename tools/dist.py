@@ -27,6 +27,8 @@ BUILD_SDIST = BUILD_WHEEL.replace("build_wheel", "build_sdist")
 # What setuptools adds to an sdist, and what of a distribution's folder does not belong into one.
 ADDED = ("PKG-INFO", "setup.cfg")
 LEFT_OUT = ("tests",)
+# Built, and in an sdist all the same: whoever installs from it has no Node.js, perhaps.
+BUILT_IN = ("plugrad_viewer/_page/",)
 # Differ with how the core was built.
 OF_THE_BUILD = ("/WHEEL", "/RECORD", "/top_level.txt", ".so", ".pyd")
 
@@ -60,6 +62,7 @@ def missing_sources(folder: Path, tree: Path) -> Iterator[str]:
     written = {name for name in written if name.partition("/")[0] not in LEFT_OUT}
     packed = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
     packed = {name for name in packed if ".egg-info/" not in name and name not in ADDED}
+    packed = {name for name in packed if not name.startswith(BUILT_IN)}
     yield from (f"the sdist lacks {name}" for name in sorted(written - packed))
     yield from (f"the sdist has {name}, which is no source" for name in sorted(packed - written))
 

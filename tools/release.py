@@ -87,7 +87,7 @@ def problems(root: Path, tag: str = "") -> Iterator[str]:
     version = current(root)
     parts = VERSION.fullmatch(version)
     if parts is None:
-        yield f"core/pyproject.toml: {version!r} is no version such as '0.2.0' or '0.3.0rc1'"
+        yield f"core/pyproject.toml: {version!r} is not a version such as '0.2.0' or '0.3.0rc1'"
         return
     for path, text in texts(root, version).items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -130,7 +130,7 @@ def problems_of(root: Path, folder: str) -> Iterator[str]:
 def write(root: Path, version: str) -> list[Path]:
     """Set the version; gives the files that changed."""
     if VERSION.fullmatch(version) is None:
-        sys.exit(f"{version!r} is no version such as 0.3.0 or 0.3.0rc1")
+        sys.exit(f"{version!r} is not a version such as 0.3.0 or 0.3.0rc1")
     changed = []
     for path, text in texts(root, version).items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:

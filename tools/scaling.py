@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from plugrad.distributed.simulate import (
     Costs,
@@ -69,11 +69,15 @@ LEFT, TOP, WIDE, HIGH, LEGEND = 52, 36, 520, 260, 180
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 
 
+def measured() -> Any:
+    """What the benchmark found: what it depends on, and a row for each case."""
+    return json.loads((MEASURED / "measured.json").read_text(encoding="utf-8"))
+
+
 def curve(model: str, strategy: str, network: Network) -> list[Prediction]:
     """Predictions for all numbers of ranks that make up the strategy's mesh."""
     profile = Profile.load(MEASURED / f"{model}.json")
-    rows = json.loads((MEASURED / "ddp.json").read_text(encoding="utf-8"))
-    contention = next(row["contention"] for row in rows if row["model"] == model)
+    contention = next(row["contention"] for row in measured()["rows"] if row["model"] == model)
     costs = replace(Costs.load(MEASURED / "costs.json"), contention=contention)
     costs = costs.with_network(network.latency, network.bandwidth)
     parts = STRATEGIES[strategy][0]
@@ -168,22 +172,77 @@ def table(model: str) -> str:
     return "\n".join(lines)
 
 
+# In the order of the page.
+WAYS = ["data parallel", "fully sharded", "tensor parallel", "pipeline"]
+# Predictions that are further off are said to be.
+CLOSE = 0.2
+
+
 def measured_table() -> str:
-    """Predicted beside measured steps, as Markdown."""
+    """Predicted beside measured steps and memory, as Markdown."""
     lines = [
-        "| model | processes | predicted | fastest step | median of all | predicted / fastest |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| model | strategy | processes | predicted | fastest step | median of all | ratio "
+        "| MB predicted | MB measured | ratio |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for row in json.loads((MEASURED / "ddp.json").read_text(encoding="utf-8")):
+    rows = measured()["rows"]
+    for row in sorted(rows, key=lambda row: (list(MODELS).index(row["model"]), _way(row))):
         times = [f"{row[key] * 1e3:.1f} ms" for key in ("predicted", "fastest", "median")]
-        ratio = row["predicted"] / row["fastest"]
-        lines.append(f"| {row['model']} | {row['processes']} | {' | '.join(times)} | {ratio:.2f} |")
+        sizes = [f"{row[key] / 1e6:.1f}" for key in ("predicted_bytes", "measured_bytes")]
+        cells = [
+            row["model"], row["strategy"], str(row["processes"]),
+            *times, f"{_time_ratio(row):.2f}", *sizes, f"{_memory_ratio(row):.2f}",
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _way(row: Any) -> tuple[int, int]:
+    return WAYS.index(row["strategy"]), row["processes"]
+
+
+def _time_ratio(row: Any) -> float:
+    return float(row["predicted"] / row["fastest"])
+
+
+def _memory_ratio(row: Any) -> float:
+    return float(row["predicted_bytes"] / row["measured_bytes"])
+
+
+def _case(row: Any) -> str:
+    count = row["processes"]
+    return f"{row['model']}, {row['strategy']} on {count} process{'' if count == 1 else 'es'}"
+
+
+def summary() -> str:
+    """How good the predictions of this run are, and what it ran on, in sentences."""
+    found = measured()
+    rows, about = found["rows"], found["about"]
+    sentences = []
+    for what, ratio in (("step time", _time_ratio), ("memory", _memory_ratio)):
+        errors = sorted(((abs(ratio(row) - 1), row) for row in rows), key=lambda pair: -pair[0])
+        far = [f"{_case(row)} ({ratio(row):.2f})" for error, row in errors if error > CLOSE]
+        count = len(rows) - len(far)
+        sentences.append(
+            f"{count} of {len(rows)} predictions of {what} are within {CLOSE:.0%} of what was "
+            f"measured" + (f"; the others are {'; '.join(far)}." if far else ".")
+        )
+    cores = about["core"]
+    sentences.append(
+        f"Measured on {about['date']}: {about['machine']}; the core {cores}; {about['extras']}; "
+        f"{about['mpi']}; one thread for each process; a load of {about['load']} before the run; "
+        f"figures in `docs/results/{MEASURED.name}`."
+    )
+    return "\n".join(sentences)
 
 
 def filled(page: str) -> str:
     """The page with the tables of this run between its markers."""
-    tables = {"measured": measured_table(), **{model: table(model) for model in MODELS}}
+    tables = {
+        "measured": measured_table(),
+        "summary": summary(),
+        **{model: table(model) for model in MODELS},
+    }
     for name, text in tables.items():
         pattern = re.compile(rf"(<!-- {name} -->\n\n).*?(\n\n<!-- end {name} -->)", re.DOTALL)
         page, count = pattern.subn(lambda found, text=text: f"{found[1]}{text}{found[2]}", page)

@@ -25,6 +25,7 @@ DISTRIBUTIONS = {
     "plugrad_onnx": "plugins/onnx",
     "plugrad_special": "plugins/special",
     "plugrad_as_torch": "plugins/as_torch",
+    "plugrad_viewer": "plugins/viewer",
 }
 MOST_IN_A_FOLDER = 25
 # Operators call operators: generated functions run decompositions and formulas, which call

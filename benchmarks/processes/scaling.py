@@ -1,12 +1,13 @@
-"""Predicted step times beside measured ones: DistributedDataParallel on 1, 2 and 4 processes.
+"""Predicted steps beside measured ones: four ways to spread a model over 1, 2 and 4 processes.
 
     python -m benchmarks.processes.scaling [--seconds S] [--json FOLDER] [--smoke]
 
-Four processes take turns: a few steps of each model on 1 process, on 2, on 4, a profile of
-each model, what collectives cost. Processes that have no turn sleep. The fastest of all turns
-counts on both sides, as whatever else runs on the machine only adds to it; medians are shown, too.
-Each process computes with one thread. With more processes than cores, each computes slower by the
-ratio of both: that is what the prediction assumes.
+DistributedDataParallel, fully sharded, tensor parallel and pipeline. Four processes take turns: a
+few steps of each model and each way on 1 process, on 2, on 4, a profile of each model, what
+communication costs. Processes that have no turn sleep. The fastest of all turns counts on both
+sides, as whatever else runs on the machine only adds to it; medians are shown, too. Each process
+computes with one thread. With more processes than cores, they share the cores: that is what the
+prediction assumes. Memory is what Python and NumPy allocate, by tracemalloc.
 
 With --json, profiles, costs and the table are written to a folder, for the pictures of docs/.
 """
@@ -14,6 +15,7 @@ With --json, profiles, costs and the table are written to a folder, for the pict
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import shutil
@@ -22,23 +24,39 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("PLUGRAD_NUM_THREADS", "1")
 
 import plugrad
 import plugrad.distributed as dist
-from plugrad import Tensor, nn, optim
+from benchmarks.processes.scaled_models import (
+    MICROBATCHES,
+    MODELS,
+    SPREAD,
+    Scaled,
+    layer_cuts,
+    optimizer_of,
+    training_step,
+)
+from benchmarks.report import extras, processor
+from plugrad import nn
 from plugrad.distributed.simulate import (
     Costs,
     DataParallel,
-    Point,
+    FullySharded,
+    Pipeline,
+    Prediction,
     Profile,
+    TensorParallel,
+    fastest,
     measure_collectives,
     measure_contention,
     profile_step,
@@ -46,63 +64,33 @@ from plugrad.distributed.simulate import (
 )
 
 PROCESSES = (1, 2, 4)
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+
+Case = tuple[str, str, int]
 
 
-def mlp() -> tuple[nn.Module, Tensor, Tensor]:
-    """784-1024-1024-1024-10, batch 128."""
-    widths = (784, 1024, 1024, 1024, 10)
-    layers: list[nn.Module] = []
-    for before, after in pairwise(widths):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    model = nn.Sequential(*layers[:-1])
-    return model, plugrad.randn(128, 784), plugrad.randint(0, 10, (128,))
+def cases() -> Iterator[Case]:
+    """Model, strategy and processes. Convolutions have no tensor parallel style."""
+    for name, make in MODELS.items():
+        scaled = make()
+        for way in SPREAD:
+            if way == "tensor parallel" and not scaled.plan:
+                continue
+            for ranks in PROCESSES:
+                yield name, way, ranks
 
 
-def cnn() -> tuple[nn.Module, Tensor, Tensor]:
-    """Three convolutions with batch norm on 32 x 32 images, batch 32."""
-    layers: list[nn.Module] = []
-    for before, after in ((3, 32), (32, 64), (64, 128)):
-        layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
-        layers.append(nn.MaxPool2d(2))
-    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128 * 16, 10))
-    return model, plugrad.randn(32, 3, 32, 32), plugrad.randint(0, 10, (32,))
-
-
-class Transformer(nn.Module):
-    """Two blocks of width 256 with 4 heads, and a classifier of the mean."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        layer = nn.TransformerEncoderLayer(256, 4, 1024, 0.0, batch_first=True)
-        self.blocks = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.head = nn.Linear(256, 10)
-
-    def forward(self, x: Tensor) -> Any:
-        return self.head(self.blocks(x).mean(1))
-
-
-def transformer() -> tuple[nn.Module, Tensor, Tensor]:
-    return Transformer(), plugrad.randn(8, 64, 256), plugrad.randint(0, 10, (8,))
-
-
-MODELS: dict[str, Callable[[], tuple[nn.Module, Tensor, Tensor]]] = {
-    "mlp": mlp,
-    "cnn": cnn,
-    "transformer": transformer,
-}
-
-
-def training_step(model: Any, x: Tensor, y: Tensor) -> Callable[[], None]:
-    """A step with SGD with momentum."""
-    optimizer = optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x), y).backward()
-        optimizer.step()
-
-    return step
+def predicted(scaled: Scaled, way: str, ranks: int, profile: Profile, costs: Costs) -> Prediction:
+    """What `simulate` says of a case, with the same units and stages as in the run."""
+    if way == "data parallel":
+        return simulate(profile, DataParallel(), ranks, costs)
+    if way == "tensor parallel":
+        return simulate(profile, TensorParallel(ranks), ranks, costs)
+    if way == "fully sharded":
+        cuts = layer_cuts(scaled.parts, range(1, len(scaled.parts)))
+        return simulate(profile, FullySharded(cuts=cuts), ranks, costs)
+    cuts = layer_cuts(scaled.parts, scaled.stages.get(ranks, ()))
+    return simulate(profile, Pipeline(ranks, MICROBATCHES, cuts=cuts), ranks, costs)
 
 
 # What the processes do
@@ -128,57 +116,108 @@ class Turns:
             time.sleep(0.005)
 
 
+class Plain:
+    """A model that is not spread, for its profile and its contention."""
+
+    def __init__(self, scaled: Scaled) -> None:
+        self.batch = scaled.x, scaled.y
+        self.model = nn.Sequential(*scaled.parts)
+        self.step = training_step(self.model, scaled)
+        self.optimizer = optimizer_of(self.model.parameters())
+
+    def profile(self) -> Profile:
+        """The optimizer updates all parameters by one call, which is measured apart: a graph has
+        one that counts its steps in tensors."""
+        smaller = tuple([each[: len(each) // MICROBATCHES] for each in self.batch])
+
+        def backward(x: Any, y: Any) -> None:
+            self.model.zero_grad()
+            nn.functional.cross_entropy(self.model(x), y).backward()
+
+        return profile_step(
+            backward, *self.batch, optimizer=self.optimizer, smaller=smaller, repeats=2
+        )
+
+
 class Contest:
     """The models on the first 1, 2 and 4 ranks, and what was found so far, on the first rank."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, load: float) -> None:
         self.turns = Turns(folder)
-        self.folder = folder
-        self.steps: dict[tuple[str, int], Callable[[], None]] = {}
-        self.groups: dict[int, Any] = {}
-        self.times: dict[tuple[str, int], list[float]] = {}
-        self.profiles: dict[str, Profile] = {}
+        self.about = about(load)
+        self.steps: dict[Case, Callable[[], None]] = {}
+        self.times: dict[Case, list[float]] = {case: [] for case in cases()}
+        self.memory: dict[Case, float] = {}
+        self.profiles: dict[str, list[Profile]] = {}
         self.costs: Costs | None = None
         self.contentions: dict[str, list[float]] = {}
-        for ranks in PROCESSES:
-            group = self.groups[ranks] = dist.new_group(list(range(ranks)))
-            for name, make in MODELS.items():
-                self.times[name, ranks] = []
-                if dist.get_rank() < ranks:
-                    plugrad.manual_seed(0)
-                    model, x, y = make()
-                    wrapped = nn.parallel.DistributedDataParallel(model, process_group=group)
-                    step = self.steps[name, ranks] = training_step(wrapped, x, y)
-                    for _ in range(3):
-                        step()
+        self.groups = {ranks: dist.new_group(list(range(ranks))) for ranks in PROCESSES}
+        self.plain = {name: Plain(make()) for name, make in MODELS.items()}
+        for case in self.times:
+            self.turns.take(case[2], lambda c=case: self.prepare(c))
 
-    def run_steps(self, name: str, ranks: int, count: int) -> None:
+    def prepare(self, case: Case) -> None:
+        """Make a case's model, and find out how much memory a step takes with it."""
+        name, way, ranks = case
+        group = self.groups[ranks]
+
+        def make() -> Callable[[], None]:
+            plugrad.manual_seed(0)
+            step = SPREAD[way](MODELS[name](), group)
+            step()
+            step()
+            return step
+
+        make()  # what is loaded or made once does not count
+        gc.collect()
+        tracemalloc.start()
+        try:
+            step = self.steps[case] = make()
+            gc.collect()
+            tracemalloc.reset_peak()
+            step()
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        every: list[Any] = [None] * ranks
+        dist.all_gather_object(every, peak, group=group)
+        self.memory[case] = max(every)
+
+    def run_steps(self, case: Case, count: int) -> None:
         """A step takes as long as on its slowest rank."""
         own: list[float] = []
-        group, step = self.groups[ranks], self.steps[name, ranks]
+        group, step = self.groups[case[2]], self.steps[case]
         for _ in range(count):
             dist.barrier(group=group)
             start = time.perf_counter()
             step()
             own.append(time.perf_counter() - start)
-        every: list[Any] = [None] * ranks
+        every: list[Any] = [None] * case[2]
         dist.all_gather_object(every, own, group=group)
-        self.times[name, ranks] += [max(each) for each in zip(*every, strict=True)]
+        self.times[case] += [max(each) for each in zip(*every, strict=True)]
 
     def profile(self, name: str) -> None:
-        model, x, y = MODELS[name]()
-        found = profile_step(training_step(model, x, y), repeats=2)
-        best = self.profiles.setdefault(name, found)
-        if found.step_seconds < best.step_seconds:
-            self.profiles[name] = found
+        self.profiles.setdefault(name, []).append(self.plain[name].profile())
+
+    def profile_of(self, name: str) -> Profile:
+        """The fastest one. What does not depend on the batch is a difference: the median counts."""
+        found = self.profiles[name]
+        best = min(found, key=lambda each: each.step_seconds)
+        nodes = [
+            replace(node, held=min(node.seconds - node.fixed, statistics.median(held)))
+            for node, *held in zip(
+                best.nodes, *([node.held for node in each.nodes] for each in found), strict=True
+            )
+        ]
+        return replace(best, nodes=tuple(nodes))
 
     def measure_costs(self) -> None:
-        self.costs = fastest(self.costs, measure_collectives(rounds=5, seconds=0.2))
+        found = measure_collectives(rounds=5, seconds=0.2, optimizer=optimizer_of)
+        self.costs = found if self.costs is None else fastest(self.costs, found)
 
     def measure_contention(self, name: str) -> None:
         """Of a step without communication, on as many ranks as there are cores."""
-        plain = training_step(*MODELS[name]())
-        found = measure_contention(plain, self.groups[2])
+        found = measure_contention(self.plain[name].step, self.groups[2])
         self.contentions.setdefault(name, []).append(found)
 
     def costs_of(self, name: str) -> Costs:
@@ -188,8 +227,9 @@ class Contest:
 
     def round(self, count: int) -> None:
         for name in MODELS:
-            for ranks in PROCESSES:
-                self.turns.take(ranks, lambda n=name, r=ranks: self.run_steps(n, r, count))
+            for case in self.times:
+                if case[0] == name:
+                    self.turns.take(case[2], lambda c=case: self.run_steps(c, count))
             self.turns.take(1, lambda n=name: self.profile(n))
             self.turns.take(2, lambda n=name: self.measure_contention(n))
         self.turns.take(max(PROCESSES), self.measure_costs)
@@ -197,16 +237,23 @@ class Contest:
     def rows(self) -> list[dict[str, Any]]:
         """Those of the table."""
         found = []
-        for (name, ranks), own in sorted(self.times.items()):
-            predicted = simulate(self.profiles[name], DataParallel(), ranks, self.costs_of(name))
+        made = {name: make() for name, make in MODELS.items()}
+        profiles = {name: self.profile_of(name) for name in MODELS}
+        for case, own in self.times.items():
+            name, way, ranks = case
+            costs = self.costs_of(name)
+            expected = predicted(made[name], way, ranks, profiles[name], costs)
             found.append({
                 "model": name,
+                "strategy": way,
                 "processes": ranks,
-                "predicted": predicted.step_time,
+                "predicted": expected.step_time,
                 "fastest": min(own),
                 "median": statistics.median(own),
                 "steps": len(own),
-                "contention": self.costs_of(name).contention,
+                "predicted_bytes": expected.memory.total,
+                "measured_bytes": self.memory[case],
+                "contention": costs.contention,
             })  # fmt: skip
         return found
 
@@ -214,35 +261,28 @@ class Contest:
         assert self.costs is not None
         folder.mkdir(parents=True, exist_ok=True)
         self.costs.save(folder / "costs.json")
-        for name, profile in self.profiles.items():
-            profile.save(folder / f"{name}.json")
-        (folder / "ddp.json").write_text(json.dumps(self.rows(), indent=1) + "\n")
+        for name in MODELS:
+            self.profile_of(name).save(folder / f"{name}.json")
+        found = {"about": self.about, "rows": self.rows()}
+        (folder / "measured.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
-def fastest(one: Costs | None, other: Costs) -> Costs:
-    """The less of each figure of two measurements."""
-    if one is None:
-        return other
-    measured = {
-        name: [
-            Point(a.ranks, a.size, min(a.seconds, b.seconds))
-            for a, b in zip(points, other.measured[name], strict=True)
-        ]
-        for name, points in one.measured.items()
+def about(load: float) -> dict[str, str]:
+    """What the figures depend on."""
+    origin = import_module("plugrad.tensor.base").__file__ or ""
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": f"{os.cpu_count()} cores, {processor()}",
+        "core": "interpreted" if origin.endswith(".py") else "compiled",
+        "extras": extras(),
+        "mpi": import_module("mpi4py.MPI").Get_library_version().split("\n")[0].strip(),
+        "load": f"{load:.1f}",
     }
-    return Costs.fitted(
-        measured,
-        cores=int(one.cores),
-        contention=other.contention,
-        copy=min(one.copy, other.copy),
-        overlap=max(one.overlap, other.overlap),
-        about=one.about,
-    )
 
 
-def run_worker(folder: Path, seconds: float, count: int) -> None:
+def run_worker(folder: Path, seconds: float, count: int, load: float) -> None:
     dist.init_process_group()
-    contest = Contest(folder)
+    contest = Contest(folder, load)
     end = time.monotonic() + seconds
     goes_on = [True]
     while goes_on[0]:
@@ -275,11 +315,16 @@ def launch(*arguments: str) -> None:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    lines = ["model        processes  predicted     fastest      median  predicted/fastest"]
+    lines = [
+        f"{'model':<12}{'strategy':<16}{'n':>2}{'predicted':>11}{'fastest':>10}{'median':>10}"
+        f"{'ratio':>7}{'predicted':>12}{'memory':>9}{'ratio':>7}"
+    ]
     lines += [
-        f"{row['model']:<12} {row['processes']:>9} {row['predicted'] * 1e3:>7.1f} ms "
-        f"{row['fastest'] * 1e3:>8.1f} ms {row['median'] * 1e3:>8.1f} ms "
-        f"{row['predicted'] / row['fastest']:>18.2f}"
+        f"{row['model']:<12}{row['strategy']:<16}{row['processes']:>2}"
+        f"{row['predicted'] * 1e3:>8.1f} ms{row['fastest'] * 1e3:>7.1f} ms"
+        f"{row['median'] * 1e3:>7.1f} ms{row['predicted'] / row['fastest']:>7.2f}"
+        f"{row['predicted_bytes'] / 1e6:>9.1f} MB{row['measured_bytes'] / 1e6:>6.1f} MB"
+        f"{row['predicted_bytes'] / row['measured_bytes']:>7.2f}"
         for row in rows
     ]
     return "\n".join(lines)
@@ -290,21 +335,23 @@ def main() -> None:
         prog="python -m benchmarks.processes.scaling", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument(
-        "--seconds", type=float, default=120.0, metavar="S",
+        "--seconds", type=float, default=300.0, metavar="S",
         help="turns are taken for so long; the table so far is printed after each round "
         "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="write all figures there")
     parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
-    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        folder, seconds, count = arguments.worker
-        run_worker(Path(folder), float(seconds), int(count))
+        folder, seconds, count, load = arguments.worker
+        run_worker(Path(folder), float(seconds), int(count), float(load))
         return
     with tempfile.TemporaryDirectory() as temporary:
         seconds, count = (0.0, 1) if arguments.smoke else (arguments.seconds, 4)
-        launch(temporary, str(seconds), str(count))
+        # Before the run itself keeps the cores busy.
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+        launch(temporary, str(seconds), str(count), str(load))
         if arguments.json:
             shutil.copytree(Path(temporary) / "found", arguments.json, dirs_exist_ok=True)
 

@@ -245,7 +245,7 @@ def typename(obj: _Any) -> str:
 def set_default_tensor_type(t: _Any) -> None:
     """Make the dtype of a typed tensor class, such as `DoubleTensor`, or of its name the default.
 
-    Raises TypeError if that is no floating point dtype.
+    Raises TypeError if that is not a floating point dtype.
     """
     set_default_dtype(_dtype_of(t))
 

@@ -52,7 +52,7 @@ class Device:
         return self
 
     def __enter__(self) -> Device:
-        """Within ``with device:`` this thread makes tensors on the device unless told otherwise."""
+        """Within ``with device:`` this thread creates tensors on the device by default."""
         _choices.made = True
         _local.contexts = (*_contexts(), self)
         return self

@@ -48,7 +48,7 @@ class DuplicateDefinitionError(RuntimeError):
 
 
 class PluginWarning(UserWarning):
-    """A part of a plugin cannot be used, and nobody has asked for it yet."""
+    """A part of a plugin cannot be used, and it has not been needed yet."""
 
 
 class PluginDeprecationWarning(DeprecationWarning):
@@ -74,4 +74,4 @@ class OperatorNotFoundError(NotImplementedError):
 
 
 class HostFallbackWarning(UserWarning):
-    """A backend lacks an operator, which is computed on the host instead, as was asked for."""
+    """A backend lacks an operator, which is computed on the host instead, as was requested."""

@@ -65,7 +65,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     Sizes n, m, ... give (n * m * ..., count of vectors); a single vector is given back.
 
     Raises:
-        RuntimeError: a tensor is no vector, or dtypes differ.
+        RuntimeError: a tensor is not a vector, or dtypes differ.
 
     >>> import plugrad
     >>> plugrad.cartesian_prod(plugrad.tensor([1, 2]), plugrad.tensor([4, 5]))
@@ -133,7 +133,7 @@ def unique(
         return_counts: also how often each one is there.
 
     Returns:
-        A tensor, or a tuple if more than that was asked for.
+        A tensor, or a tuple if more than that was requested.
 
     >>> import plugrad
     >>> x = plugrad.tensor([3, 1, 3, 2])
@@ -164,7 +164,7 @@ def unique_consecutive(
         return_counts: also how long each run is.
 
     Returns:
-        A tensor, or a tuple if more than that was asked for.
+        A tensor, or a tuple if more than that was requested.
 
     >>> import plugrad
     >>> plugrad.unique_consecutive(plugrad.tensor([1, 1, 2, 1]), return_counts=True)

@@ -139,7 +139,7 @@ def matrix_norm(
     "nuc", 2 or -2, of the singular values.
 
     Raises:
-        RuntimeError: `A` is no matrix, or `ord` is none of these.
+        RuntimeError: `A` is not a matrix, or `ord` is none of these.
 
     >>> import plugrad
     >>> plugrad.linalg.matrix_norm(plugrad.ones(2, 2))

@@ -1,6 +1,6 @@
 """The version, and what programs ask of a build of PyTorch: plugrad contains no GPU's libraries.
 
-Which CUDA a plugin brings, `plugrad doctor` says.
+Which CUDA a plugin provides, `plugrad doctor` says.
 """
 
 # Interpreted: loaded on demand.

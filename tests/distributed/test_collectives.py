@@ -394,3 +394,33 @@ def test_what_is_wrong_is_told(case: str) -> None:
             function()
 
     dist.run_ranks(program, 2)
+
+
+def lazily(rank: int) -> Any:
+    """Tensors whose memory has not their values, but the conjugates or negatives."""
+    x = plugrad.tensor([1 + 2j, 3 - 1j]) * (rank + 1)
+    return (x.conj(), x.conj().imag)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["conjugate", "negative"])
+def test_conjugates_and_negatives_that_were_not_computed_yet(which: int) -> None:
+    def program() -> Any:
+        rank = dist.get_rank()
+        summed, copied, sent = (lazily(rank)[which] for _ in range(3))
+        assert summed.is_neg() if which else summed.is_conj()
+        dist.all_reduce(summed)
+        dist.broadcast(copied, 1)
+        if rank == 0:
+            dist.send(sent, 1)
+            # Where a message is received, it may be such a tensor.
+            dist.recv(sent, 1)
+        else:
+            plain = plugrad.zeros(2, dtype=sent.dtype)
+            dist.recv(plain, 0)
+            dist.send(plain, 0)
+            sent = plain
+        return summed.tolist(), copied.tolist(), sent.tolist()
+
+    first, second = (lazily(rank)[which].numpy(force=True) for rank in range(2))
+    wanted = ((first + second).tolist(), second.tolist(), first.tolist())
+    assert dist.run_ranks(program, 2) == [wanted, wanted]

@@ -1,5 +1,5 @@
-"""Runs programs as several processes, by mpiexec or by `plugrad launch`, and collects what their
-ranks report."""
+"""Runs programs as several processes, by mpiexec, by `plugrad launch` or by torchrun, and collects
+what their ranks report. A program may also start its ranks itself."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Program:
         self._out = (folder / "out").open("w+")
         self._err = (folder / "err").open("w+")
         self.process = subprocess.Popen(
-            [*_starter(count, settings.get("launch")), str(path), *args],
+            [*_starter(count, settings), str(path), *args],
             env=_environment(folder, settings.get("variables") or {}),
             stdin=subprocess.DEVNULL,
             stdout=self._out,
@@ -118,11 +118,17 @@ class Program:
         return Outcome(values, self.process.returncode, *texts)
 
 
-def _starter(count: int, options: list[str] | None) -> list[str]:
-    if options is None:
-        assert _mpiexec is not None
-        return [_mpiexec, "-n", str(count), sys.executable]
-    return [sys.executable, "-m", "plugrad.cli", "launch", "-n", str(count), *options]
+def _starter(count: int, settings: Mapping[str, Any]) -> list[str]:
+    python = [sys.executable, "-m"]
+    if "torchrun" in settings:
+        number = ["--nproc-per-node", str(count)]
+        return [*python, "torch.distributed.run", *number, *settings["torchrun"]]
+    if settings.get("by_itself"):
+        return [sys.executable]
+    if settings.get("launch") is not None:
+        return [*python, "plugrad.cli", "launch", "-n", str(count), *settings["launch"]]
+    assert _mpiexec is not None
+    return [_mpiexec, "-n", str(count), sys.executable]
 
 
 def _environment(folder: Path, variables: Mapping[str, str]) -> dict[str, str]:
@@ -140,7 +146,8 @@ def _environment(folder: Path, variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def start(path: Path, count: int, *args: str, folder: Path, **settings: Any) -> Program:
-    """Start a program: by mpiexec, or by `plugrad launch` with the options `launch`."""
+    """Start a program: by mpiexec, by `plugrad launch` with the options `launch`, by torchrun with
+    the options `torchrun`, or so that it starts its ranks `by_itself`."""
     return Program(path, count, args, folder, **settings)
 
 

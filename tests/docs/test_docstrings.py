@@ -19,7 +19,14 @@ import pytest
 
 import plugrad
 
-PACKAGES = ("plugrad", "plugrad_distributed", "plugrad_distributions", "plugrad_nn", "plugrad_onnx")
+PACKAGES = (
+    "plugrad",
+    "plugrad_distributed",
+    "plugrad_distributions",
+    "plugrad_nn",
+    "plugrad_onnx",
+    "plugrad_viewer",
+)
 # Whose functions have one, too, and say what their arguments are.
 FUNCTIONS = (
     *("hub", "multiprocessing", "nn.functional", "nn.init", "nn.utils", "nn.utils.fusion"),

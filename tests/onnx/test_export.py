@@ -296,7 +296,7 @@ def hot(x: Tensor) -> Tensor:
         (
             value,
             OnnxExporterError,
-            r"export\(\): the value of sum is asked for, at .*test_export.py",
+            r"export\(\): the value of sum is read, at .*test_export.py",
         ),
         (chosen, OnnxExporterError, r"plugrad::index.Tensor: is asked for .*test_export.py"),
         (inverted, UnsupportedOperatorError, "no lowering for the operator plugrad::.*inv"),

@@ -83,7 +83,7 @@ def test_setting_the_version_again_changes_nothing(release: ModuleType, copy: Pa
 
 @pytest.mark.parametrize("version", ["1", "1.2", "v1.2.3", "1.2.3-beta", "1.2.3.4"])
 def test_what_is_no_version_is_refused(release: ModuleType, copy: Path, version: str) -> None:
-    with pytest.raises(SystemExit, match="is no version such as"):
+    with pytest.raises(SystemExit, match="is not a version such as"):
         release.write(copy, version)
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_version_is_refused(release: ModuleType, copy: Path, version:
         ("plugins/special/pyproject.toml", '">=3.11"', '">=3.12"', "requires-python is not"),
         ("backends/cuda/README.md", "# plugrad-cuda", "[x](../x.md)", "page has no file ../x.md"),
         ("CHANGELOG.md", "\n## ", "\n## 9", "the first heading is not '## "),
-        ("core/pyproject.toml", '\nversion = "', '\nversion = "v', "is no version such as"),
+        ("core/pyproject.toml", '\nversion = "', '\nversion = "v', "is not a version such as"),
     ],
 )
 def test_a_misfit_is_told(

@@ -28,7 +28,7 @@ def usable_features(capability: str) -> dict[str, bool]:
     """
     if capability and capability not in CAPABILITIES:
         raise ValueError(
-            f"there is no capability {capability!r} of processors; expected one of "
+            f"unknown processor capability {capability!r}; expected one of "
             f"{', '.join(CAPABILITIES)}"
         )
     allowed = CAPABILITIES[capability] if capability else None

@@ -212,7 +212,7 @@ class CpuGenerator(SeededGenerator):
     def set_state(self, state: Any) -> None:
         """Go to a position that `get_state` gave, or PyTorch's `Generator.get_state`.
 
-        Raises TypeError unless it is bytes (uint8), RuntimeError if it is no state.
+        Raises TypeError unless it is bytes (uint8), RuntimeError if it is not a state.
         """
         data = np.asarray(state)
         if data.dtype != np.uint8:

@@ -62,7 +62,7 @@ def flat_memory(array: Array) -> Array:
         )
     if flat.dtype == array.dtype:
         return flat
-    # What is left at the end is no element of that dtype.
+    # What is left at the end is not an element of that dtype.
     whole = flat.nbytes - flat.nbytes % array.itemsize
     return flat.view(np.uint8)[:whole].view(array.dtype)
 

@@ -33,7 +33,7 @@ class NoArray:
 class CudaBackend(Backend):
     """CuPy on the GPUs that CUDA finds. Arrays are mutable, and views share memory.
 
-    CuPy is imported when somebody asks for a device.
+    CuPy is imported when a device is first used.
     """
 
     def __init__(self) -> None:

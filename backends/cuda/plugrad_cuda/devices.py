@@ -26,7 +26,7 @@ def index_of(device: Any) -> int:
     """The index of a GPU that is given as an index, as a device or as text; None is the current.
 
     Raises:
-        ValueError: it is no GPU.
+        ValueError: it is not a GPU.
         RuntimeError: there is no such GPU, or none at all.
     """
     if device is None:

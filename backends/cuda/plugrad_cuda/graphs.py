@@ -1,6 +1,6 @@
 """CUDA graphs: a step is captured once, and replayed with one launch.
 
-What is captured are the kernels and the addresses they work on. So memory that was asked for
+What is captured are the kernels and the addresses they work on. So memory that was requested
 meanwhile belongs to the graph, and inputs are copied to where the capture found them.
 """
 
@@ -37,7 +37,7 @@ def graph_pool_handle() -> GraphPool:
 
 
 class _Router:
-    """Sends what is asked for on a stream whose work is being captured to the graph's memory.
+    """Sends what is requested on a stream whose work is being captured to the graph's memory.
 
     CuPy's choice of an allocator is one for all threads, and the engine's threads allocate, too.
     """
@@ -129,7 +129,7 @@ class CUDAGraph:
         """End the capture that `capture_begin` began, on the same stream.
 
         Raises:
-            RuntimeError: there is none; or CUDA says that something was asked for that a graph
+            RuntimeError: there is none; or CUDA says that something was requested that a graph
                 cannot have.
         """
         stream = self._stream
@@ -219,7 +219,7 @@ class _Draws:
 
 
 class graph(Scope):
-    """``with graph(g):`` captures what is asked for within, on a stream of its own.
+    """``with graph(g):`` captures what is requested within, on a stream of its own.
 
     Args:
         cuda_graph: what takes the graph.
@@ -286,7 +286,7 @@ class CapturedStep:
                 if given.shape != static.shape or given.dtype != static.dtype:
                     raise RuntimeError(
                         f"the step was captured with {static.dtype} {list(static.shape)}, got "
-                        f"{given.dtype} {list(given.shape)}: capture it anew"
+                        f"{given.dtype} {list(given.shape)}: capture it again"
                     )
                 if given is not static:
                     static.copy_(given)
@@ -298,7 +298,7 @@ class CapturedStep:
 def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> CapturedStep:
     """A step that runs with one launch: forward, backward, the optimizer, whatever it does.
 
-    The step runs `warmup` times, in earnest, on the stream that is then captured: what it makes
+    The step runs `warmup` times, for real, on the stream that is then captured: what it makes
     once (kernels, `.grad`, an optimizer's state) is there before the capture, which itself runs
     nothing. It must do the same every time: no choice by values, nothing that waits for the GPU.
     Gradients have to stay where they are: ``zero_grad(set_to_none=False)``, or set to None in
@@ -323,7 +323,7 @@ def capture(step: Callable[..., Any], *example: Any, warmup: int = 3) -> Capture
     ...     return plugrad.cuda.capture(step, x, y)
     """
     if warmup < 1:
-        raise ValueError("a step has to run once before it is captured")
+        raise ValueError("run the step once before you capture it")
     library.require()
     stream = Stream()
     stream.wait_stream(current_stream())

@@ -1,4 +1,4 @@
-"""CuPy, imported when somebody asks for a GPU; and, where none can be used, why."""
+"""CuPy, imported when a GPU is first used; and, if none can be used, why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def device_count() -> int:
 
 
 def problem() -> str | None:
-    """Why no GPU can be used, and the command that mends it; None if one can."""
+    """Why no GPU can be used, and the command that fixes it; None if one can."""
     if device_count():
         return None
     try:

@@ -1,4 +1,4 @@
-"""What plugrad finds through the entry point. CuPy is imported when a device is asked for."""
+"""What plugrad finds through the entry point. CuPy is imported when a device is requested."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def plugrad_backends() -> list[type[Backend]]:
 @hookimpl
 def plugrad_namespaces() -> dict[str, str]:
     return {"cuda": "plugrad_cuda.cuda"}
+
+
+@hookimpl
+def plugrad_carriers() -> dict[str, str]:
+    """Who carries arrays between GPUs, for plugrad-distributed."""
+    return {"nccl": "plugrad_cuda.collectives.carrier:NCCLCarrier"}

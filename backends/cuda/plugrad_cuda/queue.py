@@ -1,4 +1,4 @@
-"""CudaQueue: what the engine's thread of a GPU is told."""
+"""CudaQueue: the queue of the engine's thread of a GPU."""
 
 from __future__ import annotations
 

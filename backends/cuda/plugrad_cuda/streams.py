@@ -94,7 +94,7 @@ def wrap(raw: Any, index: int) -> Stream:
 
 
 class ExternalStream(Stream):
-    """A stream that somebody else made, who keeps it alive.
+    """A stream of another library, which keeps it alive.
 
     Args:
         stream_ptr: CUDA's handle, as an integer.

@@ -1,4 +1,4 @@
-"""Tensors from JAX's arrays and back, without a copy: also inside of `jax.jit`, `grad`, `vmap`."""
+"""Tensors from JAX's arrays and back, without a copy: also inside `jax.jit`, `grad`, `vmap`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
         requires_grad: whether operations on the tensor are recorded.
 
     Raises:
-        TypeError: it is no array of JAX, or of a dtype that plugrad does not have.
+        TypeError: it is not an array of JAX, or of a dtype that plugrad does not have.
         ValueError: it is on no device of this process.
 
     >>> import jax.numpy, plugrad_jax
@@ -54,7 +54,7 @@ def to_jax(tensor: Any) -> Any:
     """The JAX array with a tensor's elements, as they are now.
 
     Raises:
-        TypeError: it is no tensor, or on no device of JAX.
+        TypeError: it is not a tensor, or on no device of JAX.
 
     >>> import plugrad, plugrad_jax
     >>> plugrad_jax.to_jax(plugrad.ones(2, device="jax")).sum().item()

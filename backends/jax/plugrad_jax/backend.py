@@ -95,7 +95,7 @@ class JaxBackend(Backend):
         return 0 if devices.problem() is not None else len(all_devices())
 
     def problem(self) -> str | None:
-        """What JAX says if it cannot start the platform that it is told to use."""
+        """JAX's error if it cannot start the requested platform."""
         return devices.problem()
 
     def describe(self) -> Mapping[str, str]:
@@ -119,7 +119,7 @@ class JaxBackend(Backend):
         return dtype.numpy
 
     def from_host(self, array: HostArray, index: int) -> Array:
-        """A copy on device `index`; TypeError for a dtype that is off. Inside of a trace it is a
+        """A copy on device `index`; TypeError for a dtype that is off. Inside a trace it is a
         constant."""
         if array.dtype.name in WIDE_DTYPES and not is_wide():
             raise missing_dtype(array.dtype.name)
@@ -159,7 +159,7 @@ class JaxBackend(Backend):
         return self.to_host(array)
 
     def copy_to_device(self, array: Array, index: int, non_blocking: bool = False) -> Array:
-        """The array on another device; JAX never waits for it. RuntimeError inside of a trace."""
+        """The array on another device; JAX never waits for it. RuntimeError inside a trace."""
         if isinstance(array, jax.core.Tracer):
             raise RuntimeError(
                 f"a tensor is moved to jax:{index} in a function that JAX traces, whose program "

@@ -28,7 +28,7 @@ def all_devices() -> tuple[Any, ...]:
 
 
 def problem() -> str | None:
-    """Why JAX has no device, and what mends it; None if it has one."""
+    """Why JAX has no device, and how to fix it; None if it has one."""
     try:
         all_devices()
     except Exception as error:  # JAX fails in several ways, with assertions among them
@@ -61,7 +61,7 @@ def index_of(device: Any) -> int:
     found = _indices().get(device)
     if found is None:
         listed = ", ".join(str(each) for each in all_devices())
-        raise ValueError(f"{device} is none of the devices that JAX lists: {listed}")
+        raise ValueError(f"{device} is not one of the devices that JAX lists: {listed}")
     return found
 
 

@@ -3,7 +3,8 @@
 The state is one raw key, an array of two uint32. Each draw splits it: one half is the next state,
 the other one is what the kernel draws from. While a function is traced that has taken the key as
 an argument (`plugrad_jax.jit` does) the key is a tracer, and every run of the program goes on in
-the stream. A key that is no tracer is split while tracing, and becomes a constant of the program.
+the stream. A key that is not a tracer is split while tracing, and becomes a constant of the
+program.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _IMPLEMENTATION: Final = "threefry2x32"
 
 
 def typed_key(key: Key) -> Any:
-    """The key as `jax.random`'s functions take it; for use inside of kernels that are compiled."""
+    """The key as `jax.random`'s functions take it; for use inside kernels that are compiled."""
     return jax.random.wrap_key_data(key, impl=_IMPLEMENTATION)
 
 
@@ -46,7 +47,7 @@ class JaxGenerator(SeededGenerator):
     """A stream of random numbers on one device; kernels draw from `next_key()`.
 
     Attributes:
-        key: the state, two uint32 on the device. Whoever traces a step takes it as an argument and
+        key: the state, two uint32 on the device. A traced step takes it as an argument and
             sets it to what the step has made of it.
     """
 

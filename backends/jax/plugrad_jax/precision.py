@@ -27,7 +27,7 @@ with jax.core.eval_context():
 
 
 def is_tracing() -> bool:
-    """Whether this thread is inside of a function that JAX traces: `jit`, `grad`, `vmap`, ..."""
+    """Whether this thread is inside a function that JAX traces: `jit`, `grad`, `vmap`, ..."""
     return bool(_trace_state() != _outside_of_traces)
 
 
@@ -46,7 +46,7 @@ def missing_dtype(name: str) -> TypeError:
 
 
 def in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with JAX's 64-bit switch on, unless it is called inside of a trace."""
+    """`function` with JAX's 64-bit switch on, unless it is called inside a trace."""
 
     @functools.wraps(function)
     def wide(*args: Any) -> Any:

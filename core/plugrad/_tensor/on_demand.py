@@ -20,7 +20,7 @@ class OnDemandMethods:
 
 
 class _Later:
-    """A method whose family is loaded when somebody asks for it."""
+    """A method whose family is loaded on first use."""
 
     __slots__ = ("_name",)
 

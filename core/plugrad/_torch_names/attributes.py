@@ -152,8 +152,8 @@ class TensorAttributes:
 
         Raises:
             BackendNotFoundError, PluginError: no backend for GPUs is installed, or none can be
-                used; the message says what mends it.
-            RuntimeError: `device` is no GPU.
+                used; the message says how to fix it.
+            RuntimeError: `device` is not a GPU.
         """
         if device is None or isinstance(device, int):
             wanted = as_device("cuda", device)
@@ -318,7 +318,7 @@ class TensorAttributes:
         """The same view of another base, which must be of the base's shape.
 
         Raises:
-            RuntimeError: this is no view.
+            RuntimeError: this is not a view.
         """
         view = self._view_info
         if view is None:

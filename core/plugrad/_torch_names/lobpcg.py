@@ -142,7 +142,7 @@ def lobpcg(
 
     (*, m, m) gives values (*, k) and vectors (*, m, k) with A @ x = e * B @ x. Good where `k` is
     small beside `m`; `linalg.eigh` finds all of them. Gradients are those of single eigenvalues,
-    up to the second order; `A` is symmetrised first where they are asked for.
+    up to the second order; `A` is symmetrised first where they are requested.
 
     Args:
         A: symmetric or Hermitian, of float32, float64 or their complex dtypes.

@@ -1,4 +1,4 @@
-"""`plugrad.cuda` where no plugin brings it: what programs ask before they use a GPU."""
+"""`plugrad.cuda` where no plugin provides it: what programs ask before they use a GPU."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def manual_seed_all(seed: int) -> None:
 
 def current_device() -> NoReturn:
     """The index of the current GPU: AssertionError, since there is none."""
-    raise AssertionError("plugrad has no CUDA here: no plugin that brings it is installed")
+    raise AssertionError("plugrad has no CUDA here: no plugin that provides it is installed")
 
 
 def synchronize(device: Any = None) -> NoReturn:

@@ -88,7 +88,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Remember how precisely float32 matrices ought to be multiplied: "highest", "high", "medium".
 
     Every backend multiplies them in float32, which is more than enough for all three. Raises
-    RuntimeError for what is no str; another str warns, and changes nothing.
+    RuntimeError for what is not a str; another str warns, and changes nothing.
 
     >>> import plugrad
     >>> plugrad.set_float32_matmul_precision("high")
@@ -111,7 +111,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told; "highest" at first."""
+    """The argument of `set_float32_matmul_precision`; "highest" at first."""
     return settings.matmul_precision
 
 

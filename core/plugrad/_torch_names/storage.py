@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: it is asked for seldom.
+# Interpreted: it is seldom used.
 import mmap
 import os
 from collections.abc import Iterator, Sequence
@@ -185,7 +185,7 @@ class _Storage:
         """An index of an element, from the start.
 
         Raises:
-            TypeError: it is no number.
+            TypeError: it is not a number.
             IndexError: there is no such element.
         """
         if isinstance(index, bool) or not hasattr(index, "__index__"):
@@ -440,7 +440,7 @@ def _name(storage: _Storage) -> str:
 
 
 def _flat(tensor: Any) -> Any:
-    """All elements of a tensor that is no view, as they lie in memory, which it shares."""
+    """All elements of a tensor that is not a view, as they lie in memory, which it shares."""
     whole = tensor.detach()
     if whole.is_contiguous():
         return whole.view(-1)

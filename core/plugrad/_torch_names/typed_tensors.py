@@ -1,6 +1,6 @@
 """`FloatTensor`, `LongTensor` and the like: tensors by dtype, as PyTorch had them first.
 
-There are no such classes any more: they make ordinary tensors, and tell them by dtype.
+These classes no longer exist: the names make ordinary tensors, which are distinguished by dtype.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class autocast(AutocastRegion):
     Products of matrices and convolutions run in `dtype`, what needs range or precision in float32,
     the rest in the dtypes that it gets. Weights, float32 leaves that require grad, are cast once
     per outermost region. It concerns the calling thread; the threads of devices that work for it in
-    backward do as it does. Backward belongs outside of the region: gradients have the dtypes of the
+    backward do as it does. Backward belongs outside the region: gradients have the dtypes of the
     forward anyway.
 
     Args:
@@ -69,7 +69,7 @@ class autocast(AutocastRegion):
         cache_enabled: whether casts of weights are kept; default as around the region.
 
     Raises:
-        ValueError: `device_type` is no string.
+        ValueError: `device_type` is not a string.
         BackendNotFoundError: no backend of that name is installed.
         RuntimeError: it is "meta", which has no autocast.
 
@@ -196,7 +196,7 @@ def custom_fwd(
             does nothing.
 
     Raises:
-        ValueError: `device_type` is no string.
+        ValueError: `device_type` is not a string.
 
     >>> import plugrad
     >>> class Product(plugrad.autograd.Function):
@@ -246,7 +246,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
     `custom_fwd` decorates.
 
     Raises:
-        ValueError: `device_type` is no string.
+        ValueError: `device_type` is not a string.
     """
     _check_device_type(device_type)
     if bwd is None:

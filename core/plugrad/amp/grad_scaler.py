@@ -322,7 +322,7 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The state as numbers, empty if the scaler is disabled; to be asked for after `update`."""
+        """The state as numbers, empty if the scaler is disabled; call it after `update`."""
         if not self._enabled:
             return {}
         return {

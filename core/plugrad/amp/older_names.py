@@ -1,4 +1,4 @@
-"""What autocast is asked and told by the names that it had before it knew device types."""
+"""Older names of autocast's functions, from before it had device types."""
 
 from __future__ import annotations
 

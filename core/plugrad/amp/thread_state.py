@@ -1,4 +1,4 @@
-"""What a thread is asked and told about autocast: `plugrad.is_autocast_enabled` and the like."""
+"""A thread's autocast state: `plugrad.is_autocast_enabled` and the like."""
 
 from __future__ import annotations
 

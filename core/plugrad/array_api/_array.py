@@ -276,7 +276,7 @@ def _conversion(name: str) -> Any:
 
     def operator(self: Array) -> Any:
         if self.dtype.category == COMPLEX:
-            raise TypeError(f"{name}(): a complex array is no real number: take real() of it")
+            raise TypeError(f"{name}(): a complex array is not a real number: use real()")
         return plain(self)
 
     return operator

@@ -29,7 +29,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off for the whole process; see `detect_anomaly`.
 
     Raises:
-        TypeError: an argument is no bool.
+        TypeError: an argument is not a bool.
     """
     anomaly.set_anomaly_enabled(
         _checked("enabled", 1, enabled), _checked("check_nan", 2, check_nan)

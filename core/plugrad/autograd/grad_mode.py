@@ -138,7 +138,7 @@ class set_grad_enabled(_SetAtOnce):
     """Sets grad mode to `mode`, at once; as a context manager it puts the old one back.
 
     Raises:
-        TypeError: `mode` is no bool.
+        TypeError: `mode` is not a bool.
 
     >>> import plugrad
     >>> with plugrad.set_grad_enabled(False):
@@ -172,7 +172,7 @@ class set_multithreading_enabled(_SetAtOnce):
     only.
 
     Raises:
-        TypeError: `mode` is no bool.
+        TypeError: `mode` is not a bool.
 
     >>> import plugrad
     >>> with plugrad.autograd.set_multithreading_enabled(False):
@@ -198,7 +198,7 @@ class enforce_grad_layout_policy(_SetAtOnce):
     strides. It concerns this thread only, and the backward passes that it starts.
 
     Raises:
-        TypeError: `enable` is no bool.
+        TypeError: `enable` is not a bool.
 
     >>> import plugrad
     >>> p = plugrad.ones(2, 3).t().requires_grad_()

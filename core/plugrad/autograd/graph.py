@@ -145,7 +145,7 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     tensors, whose writes are not counted, are left as they are.
 
     Raises:
-        RuntimeError: something is no tensor.
+        RuntimeError: something is not a tensor.
 
     >>> import plugrad
     >>> x = plugrad.ones(2)
@@ -153,9 +153,13 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     >>> x._version
     1
     """
+    if isinstance(tensor, TensorBase):
+        if not is_inference(tensor):
+            bump_version(tensor)
+        return
     if not isinstance(tensor, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
-    for item in (tensor,) if isinstance(tensor, TensorBase) else tensor:
+    for item in tensor:
         if not isinstance(item, TensorBase):
             raise RuntimeError(
                 "increment_version expects each element of the iterable to be a tensor"

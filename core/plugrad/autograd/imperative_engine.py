@@ -65,8 +65,8 @@ class ImperativeEngine:
             accumulate_grad: add to `.grad` of the inputs, instead of returning their gradients.
 
         Raises:
-            RuntimeError: an argument is no tuple, or something in it is of the wrong kind or takes
-                no part in a graph.
+            RuntimeError: an argument is not a tuple, or an element of it has the wrong type or is
+                not part of a graph.
         """
         return run_backward(
             tensors,

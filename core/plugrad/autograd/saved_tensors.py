@@ -35,7 +35,7 @@ class saved_tensors_hooks(SavedTensorHooks):
         RuntimeError: on entering, within `disable_saved_tensors_hooks`; on saving, if `pack_hook`
             wrote to its input.
         TypeError: on entering, if a hook is not callable; on unpacking, if `unpack_hook` returned
-            something that is no tensor.
+            something that is not a tensor.
 
     >>> import plugrad
     >>> from plugrad.autograd.saved_tensors import saved_tensors_hooks
@@ -191,7 +191,7 @@ class _Mutation:
             os.register_at_fork(after_in_child=self._renew_lock)
 
     def _renew_lock(self) -> None:
-        """In the child of a fork: whoever held the lock is not there."""
+        """In the child of a fork: the thread that held the lock does not exist."""
         self.lock = threading.Lock()
 
 
@@ -206,7 +206,7 @@ class allow_mutation_on_saved_tensors(SavedTensorHooks, contextlib.ContextDecora
 
     Raises:
         RuntimeError: the blocks are nested.
-        AssertionError: backward needs a saved tensor outside of the block.
+        AssertionError: backward needs a saved tensor outside the block.
 
     >>> import plugrad
     >>> from plugrad.autograd.saved_tensors import allow_mutation_on_saved_tensors

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line; the entry point of the `plugrad` script."""
-    try:
-        import rich  # noqa: F401  # the tables need it
-        import typer  # noqa: F401  # the commands need it
-    except ImportError as error:
-        sys.exit(f"The plugrad command needs {error.name}: pip install 'plugrad[cli]'")
+    for name in ("typer", "rich"):
+        if find_spec(name) is None:
+            sys.exit(f"The plugrad command needs {name}: pip install 'plugrad[cli]'")
     from plugrad.cli.app import build_app
 
     build_app()(prog_name="plugrad")

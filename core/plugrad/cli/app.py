@@ -6,31 +6,55 @@ import contextlib
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from plugrad.cli.backends import backends
-from plugrad.cli.certify import certify
-from plugrad.cli.configuration import config
-from plugrad.cli.doctor import core_version, doctor
-from plugrad.cli.new import app as new
-from plugrad.cli.operators import operators
+import plugrad
+from plugrad.cli.commands import known_commands, other_commands
+from plugrad.cli.groups import Group
 from plugrad.cli.output import fail
-from plugrad.cli.stub import stub
 from plugrad.errors import BackendNotFoundError, PluginError
-from plugrad.plugins import get_manager
 from plugrad.plugins.config import ConfigError
 
 HELP = """
-Reverse-mode automatic differentiation with PyTorch's semantics over any array library.
+PyTorch's automatic differentiation over any array library.
 
 Array libraries are backends that pip installs. The one that is used is chosen by `device=` in code,
 `plugrad.set_default_device`, `PLUGRAD_BACKEND` in the environment, or `backend = "..."` in
 plugrad.toml or the [tool.plugrad] table of pyproject.toml.
 """
 
+# Lines of help get no longer than this, however wide the terminal is.
+MOST_COLUMNS = 100
 
-class _Group(TyperGroup):
-    """Turns what a user can put right into one message and exit code 2, without a traceback."""
+
+class Commands(Group):
+    """The commands. Code is imported when a command is called, so that `--help` is quick.
+
+    Turns what a user can put right into one message and exit code 2, without a traceback.
+    """
+
+    _knows_all = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        # A configuration that cannot be used is told by the command that is asked for.
+        with contextlib.suppress(ConfigError):
+            self._ask_plugins()
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        self._list_known()
+        if cmd_name not in self.commands:
+            self._ask_plugins()
+        return self.commands.get(cmd_name)
+
+    def _list_known(self) -> None:
+        if not self.commands:
+            self.commands = known_commands()
+
+    def _ask_plugins(self) -> None:
+        self._list_known()
+        if not self._knows_all:
+            self._knows_all = True
+            self.commands = {**other_commands(), **self.commands}
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -40,38 +64,26 @@ class _Group(TyperGroup):
 
 
 def build_app() -> typer.Typer:
-    """The whole command line; loads the installed plugins, which may add commands."""
+    """The whole command line."""
     app = typer.Typer(
         name="plugrad",
-        cls=_Group,
+        cls=Commands,
         help=HELP,
         no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="markdown",
-        pretty_exceptions_show_locals=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": MOST_COLUMNS,
+        },
     )
     app.callback()(_options)
-    app.command("backends")(backends)
-    app.command("config")(config)
-    app.command(
-        "certify", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-    )(certify)
-    app.command("doctor")(doctor)
-    app.command("ops")(operators)
-    app.command("stub")(stub)
-    app.add_typer(new, name="new")
-    # A configuration that cannot be used is told by the command that is asked for.
-    with contextlib.suppress(ConfigError):
-        get_manager().extend_cli(app)
-    if not any(command.name == "demo" for command in app.registered_commands):
-        _add_missing_demo(app)
     return app
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"plugrad {core_version()}")
+        typer.echo(f"plugrad {plugrad.__version__}")
         raise typer.Exit
 
 
@@ -84,22 +96,3 @@ def _options(
     ] = False,
 ) -> None:
     """Options of the command itself; its help is that of the application."""
-
-
-def _add_missing_demo(app: typer.Typer) -> None:
-    """Without plugrad-nn there is no demo; people who try it should learn how to get it."""
-
-    @app.command(
-        "demo",
-        add_help_option=False,
-        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    )
-    def demo() -> None:
-        """Train a classifier of handwritten digits (part of plugrad-nn, not installed)."""
-        plugin = get_manager().discovered().get("nn")
-        if plugin is not None and plugin.problem:
-            raise fail(
-                f"the demo is part of {plugin.origin}, which cannot be used: {plugin.problem}\n"
-                "Run `plugrad doctor` for details."
-            )
-        raise fail("the demo is part of plugrad-nn: pip install 'plugrad-nn[demo]'")

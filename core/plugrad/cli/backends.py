@@ -25,8 +25,8 @@ class BackendReport:
         devices: how many there are.
         status: ready, no device, or failed.
         error: why it failed, or has no device.
-        chosen: whether tensors are made on it unless told otherwise.
-        facts: what the backend tells of itself: versions, the driver, names of devices.
+        chosen: whether it is the default.
+        facts: the backend's description: versions, the driver, names of devices.
         place: file and line of the plugin's code that an error comes from.
         mend: what to do about it.
     """
@@ -119,7 +119,7 @@ def backends(
 ) -> None:
     """List the installed backends and say which one is chosen, and by what.
 
-    A plugin that cannot be loaded is listed with its error; `plugrad doctor` tells more.
+    A plugin that cannot be loaded is listed with its error; `plugrad doctor` has details.
     """
     choice = selection.choose_device()
     reports = report_backends(choice.device.type)
@@ -143,16 +143,9 @@ def backends(
 
 
 def _print_reports(reports: list[BackendReport]) -> None:
-    columns = {
-        "": False,
-        "backend": False,
-        "distribution": False,
-        "version": False,
-        "devices": False,
-        "status": True,
-    }
+    columns = ("", "backend", "distribution", "version", "devices", "status")
     print_table(
-        columns,
+        dict.fromkeys(columns, False),
         (
             (
                 "→" if report.chosen else "",
@@ -160,8 +153,14 @@ def _print_reports(reports: list[BackendReport]) -> None:
                 report.distribution or "-",
                 report.version or "-",
                 str(report.devices),
-                f"{report.status}: {report.error}" if report.error else report.status,
+                report.status,
             )
             for report in reports
         ),
     )
+    # Sentences, of any length, are no cells of a table.
+    told = [report for report in reports if report.error]
+    for report in told:
+        print_line(f"{report.name}: {report.status}: {report.error}")
+    if told:
+        print_line()

@@ -31,7 +31,7 @@ def certify(
 ) -> None:
     """Run the conformance kit on a backend, and print its certificate.
 
-    Other arguments go to pytest: **plugrad certify foo -x -k exp**.
+    Other arguments go to pytest: `plugrad certify foo -x -k exp`.
     """
     if level not in ("", "core", "full"):
         raise fail(f"--level must be core or full, got {level!r}")

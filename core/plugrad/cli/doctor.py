@@ -132,8 +132,9 @@ def _examine_plugins(report: Report) -> None:
         operators = len(get_manager().operators(plugin)) if plugin.is_usable else 0
         if operators or plugin.libraries:
             provides.append(f"{operators} operators" if operators else "operators")
-        provides += [f"kernels for {name}" for name in plugin.kernels]
-        provides += [f"variants of kernels for {name}" for name in plugin.variants]
+        provides += [f"kernels for {', '.join(plugin.kernels)}"] if plugin.kernels else []
+        variants = ", ".join(plugin.variants)
+        provides += [f"variants of kernels for {variants}"] if variants else []
         mend = mend_of(plugin.error, plugin) if plugin.error and not plugin.set_aside else ""
         report.plugins.append(
             PluginReport(
@@ -161,7 +162,7 @@ def _told(problem: str, place: str, mend: str) -> str:
     """A problem, where it comes from, and what mends it, in a line each."""
     lines = [problem.rstrip()]
     lines += [f"  at {place}"] if place else []
-    lines += [f"  to mend it: {mend}"] if mend else []
+    lines += [f"  to fix it: {mend}"] if mend else []
     return "\n".join(lines)
 
 
@@ -247,7 +248,7 @@ def _examine_names(config: Config, report: Report) -> None:
     for key in ("disable", "prefer"):
         source = config.all_settings(key)[0].source
         report.notes += [
-            f"{source} names {name!r}, which is no installed plugin or distribution."
+            f"{source} names {name!r}, which is not an installed plugin or distribution."
             for name in config.names(key)
             if not any(plugin.is_called(name) for plugin in plugins)
         ]
@@ -272,9 +273,9 @@ def _try_device(device: str) -> str:
     except Exception as error:
         for plugin in get_manager().load_all():
             if plugin.error is not None and error.__cause__ is plugin.error:
-                return f"plugin {plugin.name} ({plugin.origin}) failed, as told above"
+                return f"plugin {plugin.name} ({plugin.origin}) failed, see above"
         return f"{type(error).__name__}: {error}"
-    return "" if gradient == [2.0, 4.0] else f"the gradient of x*x at [1, 2] came as {gradient}"
+    return "" if gradient == [2.0, 4.0] else f"the gradient of x*x at [1, 2] was {gradient}"
 
 
 def _settings(config: Config) -> list[dict[str, str]]:
@@ -330,7 +331,7 @@ def _compiler() -> str:
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Check the installation: versions, compiled core, plugins, configuration, a first gradient.
+    """Check the installation: versions, core, plugins, configuration, a first gradient.
 
     The exit code is 1 if anything is broken, otherwise 0.
     """
@@ -366,6 +367,12 @@ def _counted(names: object) -> str:
     return f"{', '.join(listed[:_SHOWN])} and {len(listed) - _SHOWN} more"
 
 
+def _print_item(name: str, text: str) -> None:
+    """A name, and what belongs to it indented below."""
+    print_line(name, indent="  ")
+    print_line(text, indent="    ")
+
+
 def _print_report(report: Report) -> None:
     facts = report.versions | {
         "core": report.core,
@@ -375,7 +382,7 @@ def _print_report(report: Report) -> None:
     print_table({"": False, " ": True}, facts.items())
     print_line("Plugins", style="bold")
     print_table(
-        {"name": False, "distribution": False, "status": False, "provides": True},
+        {"name": False, "distribution": True, "status": False, "provides": True},
         (
             (
                 plugin.name,
@@ -391,28 +398,18 @@ def _print_report(report: Report) -> None:
     print_table({"": False, " ": False, "  ": True}, _backend_rows(report.backends, failed))
     if report.kernels:
         print_line("Kernels of other packages", style="bold")
-        print_table(
-            {"backend": False, "kernels of": True, "operators": True},
-            (
-                (str(one["backend"]), str(one["owner"]), _counted(one["operators"]))
-                for one in report.kernels
-            ),
-        )
+        for one in report.kernels:
+            _print_item(f"{one['backend']}: {one['owner']}", _counted(one["operators"]))
+        print_line()
     if report.variants:
         print_line("Variants of kernels", style="bold")
-        print_table(
-            {"backend": False, "variant": True, "operators": True, "needs": True, "used": False},
-            (
-                (
-                    str(row["backend"]),
-                    f"{row['owner']}: {row['name']}",
-                    _counted(row["operators"]),
-                    str(row["needs"]) or "-",
-                    "no" if row["problem"] else "yes",
-                )
-                for row in report.variants
-            ),
-        )
+        for row in report.variants:
+            limits = [f"needs {row['needs']}"] if row["needs"] else []
+            limits += ["not used"] if row["problem"] else []
+            what = f"{row['backend']}: {row['owner']}: {row['name']}"
+            told = f"{what} ({', '.join(limits)})" if limits else what
+            _print_item(told, _counted(row["operators"]))
+        print_line()
     print_line("Configuration", style="bold")
     if report.settings:
         rows = [(row["key"], row["value"], row["source"]) for row in report.settings]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Annotated, Final
 
 import typer
 
 import plugrad  # noqa: F401  # declares the operators
+from plugrad.cli.completion import backend_names, operator_names
+from plugrad.cli.declarations import derivatives, entry_of
+from plugrad.cli.operator_page import print_operator, print_others
 from plugrad.cli.output import console, fail, print_json, print_line, print_table
 from plugrad.dispatch.backends.active import ActiveBackend, active_backends, find_backend
 from plugrad.dispatch.backends.availability import (
@@ -17,9 +22,10 @@ from plugrad.dispatch.backends.availability import (
 )
 from plugrad.dispatch.backends.candidates import Candidate, plain
 from plugrad.dispatch.backends.primitives import is_primitive
-from plugrad.dispatch.operator import all_operators
+from plugrad.dispatch.operator import all_operators, find_operator
 from plugrad.plugins import get_manager
 from plugrad.plugins.kernels.conflicts import kernels_serving
+from plugrad.plugins.loading.messages import nearest
 
 # How wide a column of schemas is to be at least.
 _SCHEMA: Final = 44
@@ -44,7 +50,9 @@ class OperatorReport:
             they are asked; the first one computes, unless it declines.
         variants: for each backend that has variants of its kernel, whose they are, their names and
             what they need, in the order in which they are asked.
-        foreign: the backends of which somebody else's kernel is the first.
+        foreign: the backends whose first kernel is from another package.
+        derivatives: by argument, the formula of its gradient; empty unless the operator was asked
+            for by its whole name.
     """
 
     name: str
@@ -59,10 +67,13 @@ class OperatorReport:
     variants: dict[str, list[str]]
     foreign: list[str]
     doc: str
+    derivatives: dict[str, str] = field(default_factory=dict)
 
 
-def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
-    """Every operator that is declared, by name."""
+def report_operators(
+    wanted: list[ActiveBackend], matches: Callable[[str], bool] = lambda name: True
+) -> list[OperatorReport]:
+    """The operators that are declared and whose name matches, by name."""
     # Not needed by other commands, and slow to import.
     from plugrad.testing.needs import learn_needs_of_plugins
 
@@ -71,6 +82,8 @@ def report_operators(wanted: list[ActiveBackend]) -> list[OperatorReport]:
     found = {active.name: all_availability(active) for active in wanted}
     reports: list[OperatorReport] = []
     for op in all_operators():
+        if not matches(short_name(op)):
+            continue
         here = {name: table[op.qualified_name] for name, table in found.items()}
         everyone = {active.name: kernels_serving(op, active) for active in wanted}
         serving = {name: plain(found) for name, found in everyone.items()}
@@ -106,9 +119,17 @@ def _told(candidate: Candidate) -> str:
 
 def operators(
     filter: Annotated[
-        str, typer.Argument(help="Show operators whose name contains this.", metavar="FILTER")
+        str,
+        typer.Argument(
+            help="An operator's name, a part of names, or a pattern such as 'log*'.",
+            metavar="NAME",
+            autocompletion=operator_names,
+        ),
     ] = "",
-    backend: Annotated[str, typer.Option(help="Show only this backend.", metavar="NAME")] = "",
+    backend: Annotated[
+        str,
+        typer.Option(help="Show only this backend.", metavar="NAME", autocompletion=backend_names),
+    ] = "",
     primitives: Annotated[
         bool,
         typer.Option(
@@ -125,34 +146,76 @@ def operators(
             metavar="LEVEL",
         ),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the operators: schema, whether they have gradients, and who computes them.
+    """List the operators, or show one: text, derivatives, and who computes it.
 
-    Per backend: **native**, the backend has a kernel; **derived**, an in-place operator made from
-    the functional one; **decomposed**, made from operators that the backend has, or that are made
-    in turn; **missing**, not available, with the names of the kernels that would make it so.
-    **Kernel of** names the distribution whose kernel computes it, with variants for what the
-    processor has in brackets before it.
+    A whole name shows that operator. A part of names, or a pattern, lists the operators with their
+    schemas and says whether they have gradients.
+
+    Per backend: native, the backend has a kernel; derived, an in-place operator made from the
+    functional one; decomposed, made from operators that the backend has, or that are made in turn;
+    missing, not available, with the names of the kernels that would make it so. "Kernel of" names
+    the distribution whose kernel computes it, with variants for what the processor has in brackets
+    before it.
     """
     if level not in ("", "core", "full"):
         raise fail(f"--level must be core or full, got {level!r}")
     wanted = [find_backend(backend)] if backend else _usable_backends()
     reports = [
         report
-        for report in report_operators(wanted)
-        if filter in report.name
-        and (report.primitive or not primitives)
-        and level in ("", report.level)
+        for report in report_operators(wanted, lambda name: _matches(name, filter))
+        if (report.primitive or not primitives) and level in ("", report.level)
     ]
+    shown = [report for report in reports if _is_called(report.name, filter)]
     if as_json:
-        print_json([asdict(report) for report in reports])
+        print_json([asdict(_with_derivatives(one) if one in shown else one) for one in reports])
         return
     if not reports:
-        raise fail(f"no operator has {filter!r} in its name", code=1)
+        raise fail(_nothing(filter), code=1)
+    if shown:
+        _print_shown(shown)
+        print_others(filter, [report.name for report in reports if report not in shown])
+        return
     names = [active.name for active in wanted]
     _print_operators(reports, names)
     print_line(_summary(reports, names))
+
+
+def _with_derivatives(report: OperatorReport) -> OperatorReport:
+    return replace(report, derivatives=derivatives(_entry(report)))
+
+
+def _entry(report: OperatorReport) -> Mapping[str, object]:
+    name = report.name if "::" in report.name else f"plugrad::{report.name}"
+    op = find_operator(name)
+    return {} if op is None else entry_of(op)
+
+
+def _print_shown(reports: list[OperatorReport]) -> None:
+    for place, report in enumerate(reports):
+        if place:
+            print_line()
+        print_operator(report, _entry(report))
+
+
+def _matches(name: str, wanted: str) -> bool:
+    """Whether a name is meant: as a pattern if that is one, else as a part."""
+    return fnmatchcase(name, wanted) if set("*?[") & set(wanted) else wanted in name
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    """Whether somebody who writes `wanted` means this operator: with or without its overload, and
+    its namespace."""
+    plain_name = name.rpartition("::")[2]
+    return wanted in (name, plain_name, name.partition(".")[0], plain_name.partition(".")[0])
+
+
+def _nothing(wanted: str) -> str:
+    known = {short_name(op).partition(".")[0] for op in all_operators()}
+    close = nearest(wanted, known)
+    hint = f"; did you mean {close!r}?" if close else ""
+    return f"no operator's name contains {wanted!r}{hint}"
 
 
 def _print_operators(reports: list[OperatorReport], names: list[str]) -> None:

@@ -109,7 +109,7 @@ def attributes(text: str) -> dict[str, str]:
 def signature(name: str, function: _Function, receiver: str = "") -> str:
     """A function's signature as CPython reads it from a text.
 
-    What is no literal, and cannot be written there, becomes `...`. Parameters that only take
+    What is not a literal, and cannot be written there, becomes `...`. Parameters that only take
     deprecated orders of arguments are left out.
 
     >>> import ast

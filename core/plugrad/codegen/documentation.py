@@ -75,7 +75,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "steps": "how many elements the result has",
     "storage_offset": "where the first element is, counted in elements of the storage",
     "stride": "the step from one window, or element, to the next",
-    "target": "what the input is compared with",
+    "target": "the tensor or number to compare with",
     "training": "whether to act as in training",
     "unbiased": "divide by n - 1, not n",
     "weight": "the weights",

@@ -44,7 +44,7 @@ def group_entries(entries: list[Entry]) -> list[Group]:
     for name, found in by_name.items():
         families = {entry.family for entry in found}
         if len(families) > 1:
-            raise EntryError(f"the overloads of {name!r} must stand in one file, found: {families}")
+            raise EntryError(f"the overloads of {name!r} must be in one file, found: {families}")
         seen = {entry.schema.full_name for entry in found}
         if len(seen) != len(found):
             raise EntryError(f"{found[0].family}.yaml: {name!r} has the same overload twice")

@@ -387,7 +387,7 @@ def _emit_edges(out: Source, inputs: list[Argument], counts_number: bool) -> Non
 
 
 def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
-    """Save a tensor only if a formula that uses it will be asked for."""
+    """Save a tensor only if a formula that uses it will be requested."""
     inputs = differentiable_arguments(entry)
     by_name = {argument.name: argument for argument in entry.schema.arguments}
     has_lists = any(argument.type.is_list for argument in inputs)

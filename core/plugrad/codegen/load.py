@@ -220,7 +220,7 @@ def _check_functions(
                 )
             if not callable(given[wanted]):
                 raise EntryError(
-                    f"{where}: {key} names {wanted!r}, which is no function but of type "
+                    f"{where}: {key} names {wanted!r}, which is not a function but of type "
                     f"{type(given[wanted]).__name__}"
                 )
         uses = [
@@ -257,7 +257,7 @@ class _Functions:
                 return getattr(family, name)
         found = getattr(self._core, name, None)
         if found is None:
-            raise AttributeError(f"a derivative uses {name!r}, which is no operator or function")
+            raise AttributeError(f"a derivative uses {name!r}, neither an operator nor a function")
         return found
 
     def __dir__(self) -> list[str]:

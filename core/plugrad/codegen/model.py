@@ -289,7 +289,7 @@ def _derivatives(
         for name in inputs:
             if name not in tensors:
                 raise EntryError(
-                    f"{where}: derivatives names {name!r}, which is no Tensor argument"
+                    f"{where}: derivatives names {name!r}, which is not a Tensor argument"
                 )
         found.append((inputs, _expanded(where, expression, settings)))
     return tuple(found)

@@ -76,7 +76,7 @@ def made_later(
 
 
 def on_demand_module(by_family: dict[str, list[Group]]) -> str:
-    """Names, each with the family that is loaded when somebody asks for it."""
+    """Names, each with the family that is loaded when it is first used."""
     operators: dict[str, str] = {}
     functions: dict[str, str] = {}
     methods: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Functions of an operator's arguments alone, made kernels.
 
-Where what they call lacks a kernel, the error names the operator that was asked for.
+Where what they call lacks a kernel, the error names the operator that was requested.
 """
 
 from __future__ import annotations

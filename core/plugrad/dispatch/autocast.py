@@ -129,7 +129,7 @@ class AutocastAsBefore(Scope):
 
 @final
 class WithoutAutocast(Scope):
-    """Context manager: the thread's autocast is as if it was never asked for."""
+    """Context manager: the thread's autocast is as if it was never requested."""
 
     def read(self, state: LocalState) -> Any:
         return state.autocast

@@ -1,4 +1,4 @@
-"""Families of operators that are loaded when one of their operators is first asked for.
+"""Families of operators that are loaded when one of their operators is first requested.
 
 Most operators are declared when plugrad is imported. Those of a family on demand, such as Fourier
 transforms, are known by name only until then: `announce` says where they are.

@@ -15,7 +15,7 @@ from plugrad.dispatch.scope import Scope
 @final
 class FirstUse:
     """Which threads import and read what plugrad needs when it is first used: the one that comes
-    first, or several. It is no lock, so that no order of locks can make it wait."""
+    first, or several. It is not a lock, so it cannot deadlock with other locks."""
 
     def __init__(self) -> None:
         self.gate = threading.Lock()

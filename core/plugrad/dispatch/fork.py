@@ -1,6 +1,6 @@
 """A fork waits until no other thread holds a lock of plugrad's or imports a module of its.
 
-A child has only the thread that forked. What another thread held stays locked there for ever, the
+A child has only the thread that forked. What another thread held stays locked there forever, the
 import system's locks among them, under which plugins are loaded when plugrad is first used.
 """
 

@@ -1,4 +1,4 @@
-"""What layers above install to make an operator's kernel where nobody registered one."""
+"""Hooks of higher layers that make an operator's kernel if none is registered."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
 
 
 def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
-    """Install what makes the kernel of an operator that another backend shall compute."""
+    """Install the function that makes a kernel for an operator computed by another backend."""
     KERNEL_HOOKS.host_fallback = make
 
 

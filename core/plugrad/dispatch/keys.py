@@ -172,7 +172,7 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
             return known
         if name in _by_name:
             raise ValueError(
-                f"backend {backend!r} asks for the dispatch key {name!r}, which is taken; "
+                f"backend {backend!r} requests the dispatch key {name!r}, which is taken; "
                 "give it another `key_name`"
             )
         number = LAST_BACKEND if backend == "meta" else len(_dense) - 1
@@ -215,7 +215,7 @@ def _rename(backend: str, number: int, name: str) -> None:
         key = table[number]
         if prefix + name in _by_name:
             raise ValueError(
-                f"backend {backend!r} asks for the dispatch key {name!r}, which is taken; "
+                f"backend {backend!r} requests the dispatch key {name!r}, which is taken; "
                 "give it another `key_name`"
             )
         del _by_name[key.name]
@@ -352,7 +352,7 @@ def dispatch_keys(tensor: Any) -> KeySet:
     DispatchKeySet(AutogradCPU, ADInplaceOrView, CPU)
 
     Raises:
-        TypeError: `tensor` is no tensor.
+        TypeError: `tensor` is not a tensor.
     """
     mask: object = getattr(tensor, "_keyset", None)
     if not isinstance(mask, int):

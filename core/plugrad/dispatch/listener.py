@@ -1,4 +1,4 @@
-"""Who listens to a thread's work: a chain of objects that calls, nodes and ranges go through."""
+"""Listeners to a thread's work: a chain of objects that calls, nodes and ranges pass through."""
 
 from __future__ import annotations
 
@@ -51,6 +51,59 @@ class Trace:
         if outer is not None:
             return outer.run_node(node, grads)
         return node.apply(grads)
+
+    def enter_pass(self, task: Any, root: Any, counts: Any) -> None:
+        """A backward pass begins, which `task` stands for until it ends.
+
+        Args:
+            root: the node that it starts with; a `GraphRoot` leads to several.
+            counts: pairs of a node and how many gradients it waits for, for all nodes that can be
+                reached from the root.
+        """
+        outer = self.outer
+        if outer is not None:
+            outer.enter_pass(task, root, counts)
+
+    def leave_pass(self, task: Any) -> None:
+        """It ends, well or badly."""
+        outer = self.outer
+        if outer is not None:
+            outer.leave_pass(task)
+
+    def arrive(
+        self, task: Any, node: Any, input_nr: int, grad: Any, is_sum: bool, left: int
+    ) -> None:
+        """A gradient, or None for zero, arrives at an input of a node.
+
+        Args:
+            is_sum: whether it is added to one that is there.
+            left: how many the node still waits for.
+        """
+        outer = self.outer
+        if outer is not None:
+            outer.arrive(task, node, input_nr, grad, is_sum, left)
+
+    def queue_node(self, task: Any, node: Any, device: str) -> None:
+        """A node whose inputs are complete is about to be queued.
+
+        Args:
+            device: whose thread will run it; empty for the thread that waits for the pass.
+        """
+        outer = self.outer
+        if outer is not None:
+            outer.queue_node(task, node, device)
+
+    def run_hook(self, node: Any, kind: str, hook: Any) -> None:
+        """A hook is about to run: "tensor", "pre" or "post" of a node, "accumulate" of a leaf."""
+        outer = self.outer
+        if outer is not None:
+            outer.run_hook(node, kind, hook)
+
+    def release(self, node: Any) -> None:
+        """A node is about to let go of its saved tensors."""
+        outer = self.outer
+        if outer is not None:
+            outer.release(node)
 
     def enter_node(self, node: Any) -> None:
         """The engine begins with a node: hooks, `run_node`, handing on what came out."""

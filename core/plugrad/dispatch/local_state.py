@@ -47,7 +47,7 @@ class LocalState:
             last, or None of one that is gone; None for none.
         array_log: who is told of tensors that get other arrays; see `tensor/aliasing/array_log.py`.
         checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
-        autocast: what autocast does; None if it was never asked for. The key is in `included` while
+        autocast: what autocast does; None if it was never requested. The key is in `included` while
             it is on for some backend.
         level: the innermost transform that runs, a `Level` of `tensor/levels.py`; None for none.
             The key is in `included` while there is one.
@@ -82,12 +82,12 @@ class LocalState:
         self.scopes: list[Any] = []
 
     def call_traced(self, op: Any, keyset: i64, args: tuple[object, ...]) -> Any:
-        """Call an operator while somebody listens."""
+        """Call an operator while there is a listener."""
         assert self.trace is not None
         return self.trace.dispatch("call", op, keyset, args)
 
     def redispatch_traced(self, op: Any, keyset: i64, args: tuple[object, ...]) -> Any:
-        """Redispatch an operator while somebody listens."""
+        """Redispatch an operator while there is a listener."""
         assert self.trace is not None
         return self.trace.dispatch("redispatch", op, keyset, args)
 

@@ -54,7 +54,7 @@ FALLTHROUGH: Final = _Fallthrough()
 
 @final
 class FallbackFor:
-    """A key's fallback, told which operator it stands in for."""
+    """A key's fallback, bound to the operator that it serves."""
 
     def __init__(self, op: Operator, function: Any) -> None:
         self.op = op

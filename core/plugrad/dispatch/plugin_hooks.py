@@ -1,4 +1,4 @@
-"""What the plugin layer tells the dispatcher, and is told: who defines what, loading on demand."""
+"""Hooks between the plugin layer and the dispatcher: who defines what, loading on demand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def set_registration_listener(
 
 
 def set_operator_loader(loader: Callable[[str], None], namespaces: Callable[[], list[str]]) -> None:
-    """`loader(namespace)` is asked for operators that are not there yet; `namespaces()` says for
+    """`loader(namespace)` is called for operators that are not there yet; `namespaces()` says for
     which namespaces that may be of use."""
     _plugins.loader = loader
     _plugins.namespaces = namespaces

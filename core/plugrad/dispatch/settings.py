@@ -24,7 +24,7 @@ def alert_not_deterministic(name: str) -> None:
     """Called by a kernel whose results may differ from run to run, before it computes.
 
     Does nothing unless `plugrad.use_deterministic_algorithms` asks for results that are the same in
-    every run; then it raises RuntimeError, or warns if that was asked for.
+    every run; then it raises RuntimeError, or warns if that was requested.
 
     >>> import plugrad
     >>> from plugrad.plugins.kernel_errors import alert_not_deterministic

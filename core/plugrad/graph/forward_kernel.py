@@ -1,7 +1,7 @@
 """The kernel for `ForwardAD`: an operator on dual tensors computes tangents beside its results.
 
     y = a * b    ForwardAD      collects the tangents of a and b; forward mode is off from here on
-                 Autograd ...   the operator as ever, recorded if somebody wants gradients
+                 Autograd ...   the operator as usual, recorded if gradients are needed
                  rule           the tangent of y, by operators that are recorded as well
 
 One kernel serves all operators. It is made when an operator first meets a dual tensor.
@@ -429,7 +429,7 @@ def raise_missing(op: Operator) -> NoReturn:
 
 @final
 class _Rules:
-    """Where the rules of plugrad's own operators are, which are loaded when one is asked for."""
+    """Where the rules of plugrad's own operators are, which are loaded when one is requested."""
 
     def __init__(self) -> None:
         self.loaded: bool = False

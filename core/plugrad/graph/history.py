@@ -139,7 +139,7 @@ def next_sequence_nr() -> i64:
 
 def set_history(tensor: TensorBase | None, node: Node) -> None:
     """Make `node` the grad_fn of a forward output. A gradient that nobody asked for may be missing;
-    integer outputs, which come after the others, carry none and are no inputs of the node."""
+    integer outputs, which come after the others, carry none and are not inputs of the node."""
     if tensor is None:
         node._add_input_metadata(None)
         return
@@ -163,7 +163,7 @@ def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
 
 
 def set_creation_meta(tensor: TensorBase, creation_meta: i64) -> None:
-    """Say how a view was made, one of the constants of `plugrad.tensor.base`; what is no view
+    """Say how a view was made, one of the constants of `plugrad.tensor.base`; what is not a view
     stays as it is.
 
     A custom Function marks its outputs `IN_CUSTOM_FUNCTION`, or `MULTI_OUTPUT_NODE` if there are

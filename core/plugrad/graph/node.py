@@ -102,7 +102,7 @@ def _shared_metadata(tensor: TensorBase) -> InputMetadata:
 
 @final
 class NodeHooks:
-    """A node's hooks; made only when somebody registers one.
+    """A node's hooks; created when the first one is registered.
 
     Attributes:
         tensor_pre: the hooks of a tensor and the number of the input that is its gradient, in
@@ -138,7 +138,7 @@ def observe_node_creation(listener: Any) -> None:
 
 
 def is_node_creation_observed() -> bool:
-    """Whether somebody is told of new nodes."""
+    """Whether there is a listener to new nodes."""
     return _creation.listener is not None
 
 
@@ -206,7 +206,7 @@ class Node:
         if self._has_parent:
             raise RuntimeError(
                 f"{self.name()}: edges cannot change once another node points to this one, or "
-                "topological numbers would lie"
+                "topological numbers would be wrong"
             )
         self._edge0 = self._edge1 = None
         self._nr0 = self._nr1 = 0

@@ -105,7 +105,7 @@ class SavedTensor:
 
 
 def make_saved_tensor(tensor: TensorBase) -> SavedTensor:
-    """Save a tensor for nobody in particular, with the hooks in force."""
+    """Save a tensor without a node, with the current hooks."""
     return SavedTensor(None, "", -1, SavedVariable(tensor))
 
 
@@ -181,3 +181,31 @@ def _saved_value(node: Node, name: str) -> Any:
 
 def _missing(node: Node, name: str) -> AttributeError:
     return AttributeError(f"{name_of(node)!r} object has no attribute {name!r}")
+
+
+def kept_by(node: Node, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """What fields of a node hold: names, and tensors or what pack hooks returned.
+
+    Nothing is unpacked; what the node has let go of is left out.
+    """
+    found: list[tuple[str, Any]] = []
+    for field in fields:
+        kept: Any = getattr(node, field, None)
+        name = field.removeprefix("saved_") if field != "_saved" else "tensors"
+        if isinstance(kept, list):
+            for index, item in enumerate(kept):
+                if isinstance(item, SavedVariable):
+                    found.append((f"{name}[{index}]", item.raw()))
+        elif isinstance(kept, SavedVariable):
+            found.append((name, kept.raw()))
+        elif isinstance(kept, TensorBase):
+            found.append((name, kept))
+    return found
+
+
+def saving_fields(node: Node) -> tuple[str, ...]:
+    """The fields of nodes of this class that hold saved tensors."""
+    names = list(object.__dir__(node))
+    if "_saved" in names:
+        return ("_saved",)  # a custom Function's: all others are the user's, or properties
+    return tuple([name for name in names if name.startswith("saved_")])

@@ -37,7 +37,7 @@ FREED_MESSAGE: Final = (
     "graph a second time or if you need to access saved tensors after calling backward."
 )
 
-# What `SavedVariable.output_nr` says of a tensor that is no output of the node that saved it.
+# What `SavedVariable.output_nr` says of a tensor that is not an output of the node that saved it.
 LEAF: Final = -1
 NON_LEAF: Final = -2
 
@@ -63,7 +63,7 @@ class Packed:
     Attributes:
         data: what the pack hook returned.
         unpack: the hook that makes a tensor of it; None if only `view` is of interest.
-        grad_fn, output_nr: the place in the graph of an input that is no leaf.
+        grad_fn, output_nr: the place in the graph of an input that is not a leaf.
         requires_grad, accumulator: of a leaf; the accumulator is a weak reference.
         view: weak reference to an output that is a view and was written to in place, whose
             grad_fn is not the node that saved it.
@@ -364,7 +364,7 @@ def kept_tensor(kept: Kept, stamp: i64, node: Node) -> TensorBase:
     """The input that a node has kept.
 
     Raises:
-        RuntimeError: it was let go of, modified in place since, or detached in place.
+        RuntimeError: it was released, modified in place since, or detached in place.
     """
     if isinstance(kept, TensorBase):
         if stamp_of(kept) == stamp:
@@ -421,7 +421,7 @@ def pop_saved_tensor_hooks() -> None:
     state = current_state()
     hooks = state.saved_tensor_hooks
     if not hooks:
-        raise RuntimeError("there are no saved tensor hooks to take back on this thread")
+        raise RuntimeError("there are no saved tensor hooks to remove on this thread")
     state.saved_tensor_hooks = hooks[:-1] or None
     if _default_hooks.open > 0:
         _default_hooks.open -= 1

@@ -30,7 +30,7 @@ def call_in_loop(
         _warned.add(op.qualified_name)
         warn_at_caller(
             f"vmap: there is no batching rule for {op.qualified_name}, so it is called once for "
-            "every element of the batch, which is slow. plugrad.library.register_vmap gives it one",
+            "every element of the batch, which is slow. plugrad.library.register_vmap adds a rule",
             UserWarning,
         )
     values = values_at(args, level)

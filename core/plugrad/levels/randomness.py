@@ -1,4 +1,4 @@
-"""Random operators inside of `vmap`: the same numbers for all elements of a batch, or others for
+"""Random operators inside `vmap`: the same numbers for all elements of a batch, or others for
 each."""
 
 from __future__ import annotations

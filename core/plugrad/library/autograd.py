@@ -89,7 +89,7 @@ class _Layout:
 
 
 class _Call:
-    """One call on its way through the Function: what is no argument of the operator."""
+    """One call on its way through the Function: what is not an argument of the operator."""
 
     def __init__(self, keyset: int, layout: _Layout, grad_enabled: bool) -> None:
         self.keyset = keyset

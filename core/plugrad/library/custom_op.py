@@ -84,17 +84,17 @@ def custom_op(
     schema: str | None = None,
     tags: Any = None,
 ) -> CustomOpDef | Callable[[Callable[..., object]], CustomOpDef]:
-    """Make an operator of a Python function on tensors; may be a decorator.
+    """Make an operator from a Python function on tensors; may be a decorator.
 
-    The function sees plain tensors and is not recorded: what its gradient is, `register_autograd`
-    says. It must not return its inputs, or views of them. Defining an operator of the same name
+    The function gets plain tensors and is not recorded: `register_autograd` defines its gradient.
+    It must not return its inputs, or views of them. Defining an operator of the same name
     again replaces it.
 
     Args:
         name: namespace and name, ``"mine::scaled"``; found as ``plugrad.ops.mine.scaled``.
         fn: its type annotations give the schema; see `infer_schema`.
         mutates_args: names of the arguments that it writes to, or "unknown" for all tensors.
-        device_types: backends that the function is for; None: for all that have no kernel of
+        device_types: the backends that the function serves; None: all that have no kernel of
             their own.
         schema: instead of the annotations, such as ``"(Tensor x, int n) -> Tensor"``.
         tags: `Tag`s; `Tag.inplace` and `Tag.out` for functions that return what they write to.
@@ -165,12 +165,12 @@ def definition_of(qualified_name: str) -> CustomOpDef | None:
 
 
 class CustomOpDef:
-    """An operator made of a Python function, which `custom_op` returns; call it like the function.
+    """An operator made from a Python function by `custom_op`; call it like the function.
 
     If `custom_op` defines an operator of that name again, as a notebook's cell does, calls of an
     earlier definition go to the later one.
 
-    Its methods register what else is known of it, and may be used as decorators.
+    Its methods register kernels, gradients and other rules, and may be used as decorators.
     """
 
     @explains(name="CustomOpDef")
@@ -285,8 +285,8 @@ class CustomOpDef:
         Args:
             device_types: names of backends; None: for all that have no kernel of their own.
             fn: takes and returns tensors; runs below autograd.
-            raw: it takes and returns the backend's own arrays instead. A view, a copy and a
-                promotion is then what the array library says it is.
+            raw: it takes and returns the backend's own arrays instead. Views, copies and promotion
+                are then those of the array library.
 
         Raises:
             ValueError: `raw` without a backend, or an operator without tensors and without a
@@ -394,18 +394,19 @@ class CustomOpDef:
         setup_context: Callable[..., Any] | None = None,
         jvp: Callable[..., Any] | None = None,
     ) -> None:
-        """Say what the operator's gradient is, and its tangent in forward mode.
+        """Define the operator's gradient, and its tangent in forward mode.
 
         Args:
             backward: ``backward(ctx, *grads)`` gets a gradient per result and returns one per
-                argument (keyword-only ones apart), None where there is none to give. If it uses
-                differentiable operators only, the gradient can be differentiated again.
-            setup_context: ``setup_context(ctx, inputs, output)`` keeps on `ctx` what backward
-                needs, as in `autograd.Function`; with keyword-only arguments it is called as
+                argument (except keyword-only ones), None if there is none. If it uses only
+                differentiable operators, the gradient can be differentiated again.
+            setup_context: ``setup_context(ctx, inputs, output)`` stores values for backward on
+                `ctx`, as in `autograd.Function`; with keyword-only arguments it is called as
                 ``setup_context(ctx, inputs, keyword_only_inputs, output)``.
-            jvp: ``jvp(ctx, *tangents)`` gets a tangent per argument (keyword-only ones apart), None
-                for what is no tensor, and returns one per result, as in `autograd.Function`. What
-                `setup_context` kept with ``ctx.save_for_forward`` is in ``ctx.saved_tensors``.
+            jvp: ``jvp(ctx, *tangents)`` gets a tangent per argument (except keyword-only ones),
+                None for arguments that are not tensors. It returns one per result, as in
+                `autograd.Function`. Tensors that `setup_context` kept with
+                ``ctx.save_for_forward`` are in ``ctx.saved_tensors``.
                 Without it the operator refuses dual tensors.
 
         Raises:
@@ -417,7 +418,7 @@ class CustomOpDef:
         self._op.forget_resolved()
 
     def register_fake(self, fn: _F, /) -> _F:
-        """Say what the results look like: the function on tensors of the device "meta".
+        """Define the shapes and dtypes of results: the function on tensors of the device "meta".
 
         >>> import plugrad
         >>> @plugrad.library.custom_op("demo_fake::pairs", mutates_args=())
@@ -440,7 +441,7 @@ class CustomOpDef:
         return fn
 
     def register_autocast(self, device_type: str, cast_inputs: DType) -> Any:
-        """Say what the operator's floating inputs are cast to within `plugrad.autocast`. See
+        """Define the dtype of the operator's floating inputs within `plugrad.autocast`. See
         `library.register_autocast`."""
         return add_autocast_rule(self._lib, self._op, device_type, cast_inputs)
 
@@ -449,7 +450,7 @@ class CustomOpDef:
     @overload
     def register_vmap(self, func: None = None) -> Callable[[_F], _F]: ...
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """Say how the operator acts on a batch; may be a decorator. See `library.register_vmap`."""
+        """Define the operator's batching rule; may be a decorator. See `library.register_vmap`."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             add_vmap_rule(self._op, function, self._lib._handles)

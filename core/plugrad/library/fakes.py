@@ -22,7 +22,7 @@ class FakeContext:
     """What `get_ctx` gives a fake: where it gets sizes from that depend on data.
 
     Attributes:
-        sizes: the sizes that were asked for: number that stands for it, smallest and largest.
+        sizes: the sizes that were requested: number that stands for it, smallest and largest.
     """
 
     def __init__(self, qualified_name: str, source: str) -> None:

@@ -49,7 +49,7 @@ class Library(Scope):
         ns: the operators' namespace.
         kind: "DEF" for the one library that owns a namespace, "FRAGMENT" for others that define
             operators in it, "IMPL" for those that only add kernels.
-        dispatch_key: what `impl` registers for if it is not told.
+        dispatch_key: the default key of `impl`.
 
     >>> import plugrad
     >>> lib = plugrad.library.Library("demo_lib", "DEF")
@@ -193,7 +193,7 @@ class Library(Scope):
     ) -> RegistrationHandle:
         """Register a kernel; the handle's `remove()` takes it out again.
 
-        A kernel for a backend's key (``"CPU"``) works on raw arrays unless told otherwise; one
+        A kernel for a backend's key (``"CPU"``) works on raw arrays by default; one
         for any other key works on tensors.
 
         Args:

@@ -331,7 +331,7 @@ def register_autocast(
         lib: the library that the rule goes with; without one it stays.
 
     Raises:
-        ValueError: `device_type` is no string, or "meta".
+        ValueError: `device_type` is not a string, or "meta".
 
     For a backend without 16-bit dtypes, and so without autocast, it warns and has no effect.
 

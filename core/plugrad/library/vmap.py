@@ -33,8 +33,8 @@ class VmapRule:
         """The batched output, and where its batch dimensions are.
 
         Args:
-            in_dims: for every argument, in schema order, the dimension that is mapped over; None
-                for one that is no tensor or is not mapped; a list of these for a list of tensors.
+            in_dims: for every argument, in schema order, the mapped dimension; None if it is
+                not a tensor or not mapped; a list of these for a list of tensors.
             values: the arguments, tensors with their batch dimension.
 
         Raises:

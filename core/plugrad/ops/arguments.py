@@ -153,7 +153,7 @@ def _converted(op: Operator, argument: Argument, position: int, value: Any, numb
 
 
 def _number(base: str, value: Any) -> Any:
-    """What PyTorch makes of a bool or of a tensor with one element where a number is asked for."""
+    """What PyTorch makes of a bool or of a tensor with one element where a number is requested."""
     if base not in ("int", "float", "bool"):
         return value
     if isinstance(value, TensorBase):

@@ -230,7 +230,7 @@ def _make_level_autocast(op: Operator) -> LevelAutocastKernel:
 
 
 def default_autocast_dtype(device_type: str) -> DType | None:
-    """What a region runs in unless it is told; None where there is no autocast."""
+    """The default dtype of a region; None where there is no autocast."""
     found = autocast_dtypes(device_type)
     return found[0] if len(found) != 0 else None
 

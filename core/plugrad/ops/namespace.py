@@ -77,7 +77,7 @@ class OpOverload:
 
     @property
     def tags(self) -> list[Any]:
-        """What `Library.define` was told of the operator."""
+        """The arguments of `Library.define` for the operator."""
         return list(TAGS.get(self.op.qualified_name, ()))
 
     @property
@@ -224,7 +224,7 @@ def call_overload_of(*args: Any, **kwargs: Any) -> Any:
 
 
 def find_packet(namespace: str, name: str) -> OpOverloadPacket:
-    """The overloads of an operator; AttributeError if nobody defined any."""
+    """The overloads of an operator; AttributeError if there are none."""
     load_family_of(f"{namespace}::{name}")
     found = [op for op in declared_operators() if op.namespace == namespace and op.name == name]
     if not found:
@@ -245,7 +245,7 @@ def overload_of(op: Operator) -> OpOverload:
 
 
 def find_overload(qualified_name: str) -> OpOverload:
-    """The operator called ``ns::name.overload``; AttributeError if nobody defined it."""
+    """The operator called ``ns::name.overload``; AttributeError if it does not exist."""
     op = find_operator(qualified_name.removesuffix(".default"))
     if op is None:
         raise AttributeError(f"there is no operator {qualified_name}")
@@ -258,7 +258,7 @@ def known_namespaces() -> list[str]:
 
 
 def find_namespace(name: str) -> OpNamespace:
-    """The namespace's operators; the plugin of that name is loaded if nobody defined any yet.
+    """The namespace's operators; the plugin of that name is loaded if there are none yet.
 
     Raises:
         AttributeError: there are none.

@@ -99,7 +99,7 @@ class Windows:
 
     The first window starts `padding` elements in front of the array, each further one `stride`
     after the one before; a window reads `kernel` elements, its taps, that are `dilation` apart.
-    Where taps read outside of the array there is padding. `(sizes, *rest)` is what the kernels of
+    Where taps read outside the array there is padding. `(sizes, *rest)` is what the kernels of
     pooling get: `Windows(x.shape[-2:], kernel, stride, padding, dilation, out)`.
 
     Attributes:

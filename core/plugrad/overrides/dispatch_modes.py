@@ -30,14 +30,14 @@ _ALIAS = "__torch_dispatch__"
 
 
 class PlugradDispatchMode(Mode):
-    """A context manager inside of which operators go to it before they go to a backend.
+    """A context manager inside which operators go to it before they go to a backend.
 
     Subclass it and define `__plugrad_dispatch__(self, func, types, args=(), kwargs=None)`, or, as
     in PyTorch, `__torch_dispatch__`. It runs below autograd, autocast and transforms: `func` is an
-    overload of an operator (`plugrad.ops`), tensors are the values, and what it returns is taken as
-    the operator's result, whose gradient is recorded as ever. Operators that are made of others are
-    seen as these. A backward pass started in the block is seen, too. In there the mode is off, so
-    that `func(*args, **kwargs)` goes to the mode around this one, then to the backend.
+    overload of an operator (`plugrad.ops`), tensors are the values, and its return value is the
+    operator's result, whose gradient is recorded as usual. It sees the parts of operators that are
+    made of others, and a backward pass that is started in the block. Inside it the mode is off, so
+    `func(*args, **kwargs)` goes to the outer mode, then to the backend.
 
     `types` is empty: only modes see operators, classes of tensors do not.
 

@@ -148,7 +148,7 @@ def handle_plugrad_function(
         args, kwargs: all of its arguments.
 
     Raises:
-        TypeError: nobody implements it.
+        TypeError: no class implements it.
 
     >>> import plugrad
     >>> from plugrad.overrides import handle_plugrad_function, has_plugrad_function_unary

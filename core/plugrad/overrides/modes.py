@@ -43,7 +43,7 @@ class Mode(Scope):
 
 
 class PlugradFunctionMode(Mode):
-    """A context manager inside of which each call of a public function goes to it first.
+    """A context manager inside which each call of a public function goes to it first.
 
     Subclass it and define `__plugrad_function__(self, func, types, args=(), kwargs=None)`. In there
     the mode is off, so that `func(*args, **kwargs)` goes to the mode around this one, then to the
@@ -139,7 +139,7 @@ class _Off(Scope):
 
 
 class DisablePlugradFunctionSubclass(_Off):
-    """Context manager inside of which classes override nothing; modes still do.
+    """Context manager inside which classes override nothing; modes still do.
 
     An override uses it to have plugrad work on its class as on any Tensor.
 
@@ -153,7 +153,7 @@ class DisablePlugradFunctionSubclass(_Off):
 
 
 class DisablePlugradFunction(_Off):
-    """Context manager inside of which neither classes nor modes override anything."""
+    """Context manager inside which neither classes nor modes override anything."""
 
     level = ALL_OFF
 

@@ -65,7 +65,7 @@ def configure(backend: Backend) -> None:
 
 
 def complete(active: ActiveBackend) -> None:
-    """Give a backend its configured fallback and threads, and the kernels that plugins bring for
+    """Give a backend its configured fallback and threads, and the kernels that plugins provide for
     it."""
     _set_fallback(active)
     threads.apply(active)

@@ -69,7 +69,7 @@ class OpError:
 
 @dataclass(frozen=True)
 class OpCase:
-    """What the tests need to know about one public function, to try it in every way they have.
+    """The description of one public function, from which all its tests are generated.
 
     >>> from plugrad.testing.cases import OpCase, OpSample, T
     >>> case = OpCase(
@@ -96,7 +96,7 @@ class OpCase:
         undefined_where_failed: where `info` in the result is not 0, what the other tensors have for
             that matrix is up to the backend, and is not compared.
         full_rank: where a matrix is singular, the result or its derivative is not defined, so that
-            matrices of equal rows are no samples.
+            matrices of equal rows are not samples.
     """
 
     op: str

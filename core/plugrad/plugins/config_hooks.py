@@ -1,4 +1,4 @@
-"""What follows the configuration: told without importing it, since most processes never read it."""
+"""Hooks on the configuration, without importing it, because most processes never read it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class SeededGenerator:
     def manual_seed(self, seed: int) -> Self:
         """Start again from a seed in [-2**63, 2**64); returns the generator.
 
-        Raises ValueError for a seed outside, and RuntimeError for one that is no integer.
+        Raises ValueError for a seed outside, and RuntimeError for one that is not an integer.
         """
         if not hasattr(type(seed), "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")

@@ -59,8 +59,8 @@ def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
     """Operators that the plugin provides: paths of operator YAML files, or Library objects.
 
     The operators of a file are in the namespace that has the plugin's name; the functions that its
-    entries name are those of the plugin's module, or of the modules that stand beside the path in a
-    pair: ``(path, [formulas])``. Other objects are kept alive with the plugin.
+    entries name are those of the plugin's module, or of the modules that are given with the path in
+    a pair: ``(path, [formulas])``. Other objects are kept alive with the plugin.
     """
     raise NotImplementedError
 
@@ -69,8 +69,8 @@ def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
 def plugrad_kernels() -> Mapping[str, KernelSource | str]:
     """Kernels that the plugin has for backends, its own or others', by the backend's name.
 
-    What a kernel is called says for which operator it is: ``"special::erfcx"``, or ``"mul"`` of
-    the core's. A string names a module, or an object in one, that is imported when the backend
+    A kernel's name is that of its operator: ``"special::erfcx"``, or ``"mul"`` for one of the
+    core. A string names a module, or an object in one, that is imported when the backend
     becomes active: ``{"jax": "plugrad_special.kernels.jax", "cpu": "plugrad_special:CPU"}``.
     """
     raise NotImplementedError
@@ -89,30 +89,30 @@ def plugrad_variants() -> Mapping[str, Sequence[Variant] | Callable[[], Sequence
 
 @hookspec
 def plugrad_namespaces() -> Mapping[str, str]:
-    """Attributes of plugrad that the plugin claims, and what is loaded at their first use.
+    """Attributes of plugrad that the plugin provides, and what is loaded on their first use.
 
-    ``{"nn": "plugrad_nn.nn"}`` claims a module, which can then also be imported as `plugrad.nn`;
-    ``{"save": "plugrad_nn.serialization:save"}`` claims an object in a module.
+    ``{"nn": "plugrad_nn.nn"}`` provides a module, which can then also be imported as `plugrad.nn`;
+    ``{"save": "plugrad_nn.serialization:save"}`` provides an object in a module.
     """
     raise NotImplementedError
 
 
 @hookspec
 def plugrad_cases() -> Iterable[OpCase | str]:
-    """Cases that the plugin's operators are tested with: `plugrad.testing.cases.OpCase`.
+    """Test cases for the plugin's operators: `plugrad.testing.cases.OpCase`.
 
     ``"plugrad_foo.cases:CASES"`` names a list of them, or a function that makes one, which is
-    imported only when tests ask.
+    imported only when tests need it.
     """
     raise NotImplementedError
 
 
 @hookspec
 def plugrad_carriers() -> Mapping[str, type | str]:
-    """Who can carry arrays between processes, for `plugrad.distributed`: classes by the name that
-    `init_process_group` knows them by, or strings that name one.
+    """Carriers of arrays between processes, for `plugrad.distributed`: by the name for
+    `init_process_group`, classes or strings that name one.
 
-    ``{"tcp": "plugrad_foo.carriers:TcpCarrier"}`` is imported when a program asks for ``"tcp"``.
+    ``{"tcp": "plugrad_foo.carriers:TcpCarrier"}`` is imported when a program uses ``"tcp"``.
     The class is a `plugrad.distributed.Carrier`.
     """
     raise NotImplementedError

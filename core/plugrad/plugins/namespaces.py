@@ -23,7 +23,7 @@ else:
 
 _PREFIX: Final = "plugrad."
 
-# What programs ask for even where no plugin brings it: attribute of plugrad -> a module of ours.
+# What programs ask for even where no plugin provides it: attribute of plugrad -> a module of ours.
 STAND_INS: Final = {"cuda": "plugrad._torch_names.no_cuda"}
 
 
@@ -33,7 +33,7 @@ def load_namespace(name: str) -> Any:
     Raises:
         ModuleNotFoundError: it is known which distribution has it, and that is not installed.
         PluginError: the plugin that claims it cannot be used.
-        AttributeError: nobody claims it.
+        AttributeError: no plugin claims it.
     """
     if not isinstance(name, str):
         raise TypeError(f"load_namespace(): name must be str, not {type(name).__name__}")

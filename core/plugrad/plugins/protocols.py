@@ -1,6 +1,6 @@
-"""The types of what a backend hands to the core, for authors and their type checkers.
+"""The types of the objects that a backend passes to the core, for authors and type checkers.
 
-Nothing has to inherit from these: a class that has the methods is one.
+These are protocols: a class with the methods conforms without inheriting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Array", "CapturedStep", "Generator", "Kernel", "KernelSource"]
 
 @runtime_checkable
 class Array(Protocol):
-    """A backend's array. The core reads its shape and dtype; the rest is between kernels."""
+    """A backend's array. The core reads only shape and dtype; the rest is private to kernels."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ class Generator(Protocol):
         """Start again from a seed in [-2**63, 2**64); returns the generator."""
 
     def seed(self) -> int:
-        """Start again from a seed that the operating system picks; returns it."""
+        """Start again from a seed chosen by the operating system; returns it."""
 
     def initial_seed(self) -> int:
         """The seed that the stream started from."""
@@ -42,7 +42,7 @@ class Generator(Protocol):
         """The state, as an array or tensor of bytes (uint8) in host memory."""
 
     def set_state(self, state: Any, /) -> Any:
-        """Go on from a state that `get_state` returned."""
+        """Continue from a state that `get_state` returned."""
 
 
 class Kernel(Protocol):

@@ -33,7 +33,7 @@ def fitting_range(version: str) -> str:
     """
     found = re.match(r"(\d+)\.(\d+)(?:\.\d+)*(.*)", version)
     if found is None:
-        raise ValueError(f"{version!r} is no version such as '0.2.0'")
+        raise ValueError(f"{version!r} is not a version such as '0.2.0'")
     major, minor = int(found[1]), int(found[2])
     lower = version if found[3] else f"{major}.{minor}"
     return f">={lower},<{f'0.{minor + 1}' if major == 0 else major + 1}"

@@ -137,11 +137,34 @@ def source_of(backend: str) -> str:
     return choice.source
 
 
-def how_to_choose(backend: str = "cuda") -> str:
-    """A sentence for people who want another device than they got."""
+def how_to_choose(backend: str = "") -> str:
+    """A sentence for people who want another device than they got.
+
+    Args:
+        backend: the one to name; by default a published one that this machine can use and that is
+            not chosen already, with what installs it if nothing else is there.
+    """
+    from plugrad.plugins.loading.messages import has_nvidia_gpu
+    from plugrad.plugins.loading.published import distribution_of
+
+    chosen = choose_device().device.type
+    plugins = get_manager().discovered()
+    usable = [
+        name
+        for name in ("cuda", "jax", "cpu")  # the fastest first
+        if name != chosen and (name != "cuda" or has_nvidia_gpu())
+    ]
+    there = [name for name in usable if name in plugins and not plugins[name].disabled]
+    absent = [name for name in usable if name not in plugins]
+    name = backend or (there or absent or [""])[0]
+    if not name:
+        return ""
+    before = "Choose another with"
+    if not backend and not there:
+        before = f"For another, pip install {distribution_of(name)}, and choose it with"
     return (
-        f"Choose another with device='{backend}' in code, PLUGRAD_BACKEND={backend} in the "
-        f'environment, or backend = "{backend}" in plugrad.toml.'
+        f"{before} device='{name}' in code, PLUGRAD_BACKEND={name} in the "
+        f'environment, or backend = "{name}" in plugrad.toml.'
     )
 
 

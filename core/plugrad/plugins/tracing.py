@@ -12,7 +12,7 @@ from typing import Any
 from plugrad.device import Device
 from plugrad.dispatch.autocast import autocast_in_force
 from plugrad.dispatch.backends.active import find_backend
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, TRANSFORMS_BIT
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, MATH_BITS, TRANSFORMS_BIT
 from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import WATCH, LocalState, current_state
 from plugrad.dispatch.scope import Scope
@@ -51,6 +51,7 @@ __all__ = [
     "is_direct",
     "listener",
     "listening",
+    "memory_of",
     "mode",
     "put_arrays",
     "put_gradients",
@@ -62,7 +63,7 @@ __all__ = [
 
 
 class Listener(Trace):
-    """Hears of what a thread does; whoever wants to know overrides methods of it.
+    """A listener to a thread's work; override the methods that you need.
 
     Those of `Trace` hear of operators and nodes and let them run.
     """
@@ -109,7 +110,7 @@ class listening(Scope):
 
 
 def listener() -> Any:
-    """Who listens to this thread, or None."""
+    """The listener to this thread, or None."""
     return current_state().array_log
 
 
@@ -122,14 +123,26 @@ def mode() -> tuple[bool, bool, frozenset[tuple[str, DType]]]:
 
 def is_direct(tensor: Any) -> bool:
     """Whether the tensor's array may be read and written to without an operator: nobody listens to
-    this thread, no transform maps over the tensor, and the array is memory that has data."""
+    this thread, no transform maps over the tensor, and the array is memory that has the tensor's
+    values, not their conjugates or negatives."""
     state = current_state()
     return (
         state.trace is None
         and state.array_log is None
-        and tensor._keyset & (FUNCTIONALIZE_BIT | TRANSFORMS_BIT) == 0
+        and tensor._keyset & (FUNCTIONALIZE_BIT | TRANSFORMS_BIT | MATH_BITS) == 0
         and tensor.device.type != "meta"
     )
+
+
+def memory_of(tensor: Any) -> Any:
+    """The NumPy array of a tensor on the CPU that may be read and written to without an operator
+    (`is_direct`) and holds the elements in row-major order; None for other tensors. After a write,
+    call `plugrad.autograd.graph.increment_version`.
+    """
+    if tensor.device.type != "cpu" or not is_direct(tensor):
+        return None
+    array = tensor.array
+    return array if array.flags.carray else None
 
 
 def tensor_of(array: Any, dtype: DType, device: Device) -> TensorBase:

@@ -268,7 +268,7 @@ def general_cosine(
     """a[0] - a[1] * cos(t) + a[2] * cos(2 * t) - ..., where t goes from 0 to 2 * pi.
 
     Raises:
-        TypeError: `a` is no list.
+        TypeError: `a` is not a list.
         ValueError: `a` is empty, `M` is negative, or the dtype is neither float32 nor float64.
 
     >>> import plugrad

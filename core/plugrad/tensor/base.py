@@ -106,7 +106,7 @@ class ViewInfo:
     """How a view came from its base: the operators to apply, in order, with their arguments.
 
     Attributes:
-        base: the tensor that is no view itself.
+        base: the tensor that is not a view itself.
         last: the last of the operators. The object is made when somebody asks: most views die
             before.
         version: the storage's version when the view's grad_fn was last made.
@@ -350,7 +350,7 @@ def whole_numbers(found: Any, array: Any) -> tuple[int, ...]:
     """What an array says of its dimensions as a plain tuple of Python's integers.
 
     Raises:
-        TypeError: something in it is no integer, such as a length that the library does not know.
+        TypeError: an element is not an integer, for example a length unknown to the library.
     """
     plain = type(found) is tuple
     if plain:
@@ -426,7 +426,7 @@ def bump_version(tensor: TensorBase) -> None:
 
 
 def keyset_without_tangent(tensor: TensorBase) -> i64:
-    """The key set of another tensor around the same array, which is no dual tensor."""
+    """The key set of another tensor around the same array, which is not a dual tensor."""
     return tensor._keyset & ~FORWARD_AD_BIT
 
 

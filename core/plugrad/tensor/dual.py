@@ -10,7 +10,7 @@ tensors of two of them (a transform wraps tensors, and each of its levels has wr
     level = enter_level()               # no check for nesting
     x = dual(primal, tangent, level)    # a view of `primal` with a tangent
     t = tangent_of(x)                   # None if it has none; primal_of(x) is a view without
-    exit_level(level)                   # its tensors are no dual tensors any more
+    exit_level(level)                   # its tensors are not dual tensors any more
 
 (`dual`, `tangent_of` and `primal_of` are in `graph/dual_tensors.py`.)
 

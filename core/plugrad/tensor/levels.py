@@ -131,7 +131,7 @@ def pop_level(level: Level) -> None:
 
 
 def _outer_keys(state: LocalState, level: Level) -> i64:
-    """The keys included outside of a level. Autocast is a matter of the region, not of levels."""
+    """The keys included outside a level. Autocast is a matter of the region, not of levels."""
     return (level.included & ~AUTOCAST_BIT) | (state.included & AUTOCAST_BIT)
 
 
@@ -174,7 +174,7 @@ class Stepped:
 def step_out(state: LocalState, level: Level) -> Stepped:
     """Go one level further out, to do there what the thread's innermost level leaves to be done.
 
-    As in PyTorch, what is outside of a grad is recorded unless grad mode is off, either where the
+    As in PyTorch, what is outside a grad is recorded unless grad mode is off, either where the
     grad began or now.
     """
     stepped = Stepped(state, level)
@@ -220,7 +220,7 @@ def wrapped_of(tensor: TensorBase) -> Wrapped | None:
 
 
 def make_level_tensor(value: TensorBase, level: Level, batch_dim: int = UNBATCHED) -> TensorBase:
-    """A tensor of a level, outside of its graph so far."""
+    """A tensor of a level, outside its graph so far."""
     wrapped = Wrapped(value, level, batch_dim)
     return make_tensor(wrapped, value.dtype, value.device, level.keyset)
 

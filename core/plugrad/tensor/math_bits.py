@@ -48,7 +48,7 @@ def is_neg(tensor: TensorBase) -> bool:
 
 
 def as_stored(tensor: TensorBase) -> TensorBase:
-    """The elements as they are in a tensor's memory, outside of the graph."""
+    """The elements as they are in a tensor's memory, outside the graph."""
     stored = detached(tensor)
     stored._keyset = stored._keyset & ~keys.MATH_BITS
     return stored

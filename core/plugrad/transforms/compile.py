@@ -1,4 +1,4 @@
-"""`plugrad.compile`: a step captured once, and run as the backend or a named lowering says."""
+"""`plugrad.compile`: a step captured once, and run by the backend or a named lowering."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _R = TypeVar("_R", covariant=True)
 
 
 class CompiledStep(Protocol[_P, _R]):
-    """What `plugrad.compile` makes of a function, for type checkers."""
+    """The type of `plugrad.compile`'s result, for type checkers."""
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any: ...
@@ -70,27 +70,27 @@ def compile(
     device: object = None,
     **options: Any,
 ) -> Any:
-    """A version of a function over tensors that runs what it does as one program.
+    """Compile a function over tensors into one program.
 
-    The function is a whole step: forward, backward and what the optimizer does, say. Its first
-    calls run as they are written, and are listened to. What was heard is lowered, and later calls
-    that are like it run the program. A step that cannot be a program runs as it is written, and
-    `explain()` of the result says why. See docs/compile.md.
+    The function is a whole step, for example forward, backward and the optimizer's step. Its first
+    calls run uncompiled and are recorded. The recording is lowered to a program, which later calls
+    of the same kind run. A step that cannot be compiled runs uncompiled, and `explain()` of the
+    result says why. See docs/compile.md.
 
     Args:
         function: the step; without it, the result is a decorator.
-        backend: how programs run. "tape" calls the backend's kernels one after another; it is the
-            default where the backend has no compiler of its own. "jax" is XLA, for tensors on
-            devices of JAX and for those of the CPU. Other names are those of plugins' lowerings; a
-            function is a lowering itself, see `plugrad.plugins.compiling.lowerings`.
-        device: whose backend is asked, if `backend` is None; by default that of the default device.
-        options: of the tape `state`, modules, optimizers and tensors that the function reaches in a
-            way that cannot be followed, and `limit`, how often it is listened to at most, 8 by
-            default. A backend's own are in its documentation, see `plugrad_jax.jit`.
+        backend: the compiler. "tape" calls the backend's kernels one after another; it is the
+            default if the backend has no compiler of its own. "jax" is XLA, for tensors on JAX
+            devices and on the CPU. Other names are those of plugins' lowerings; a function is
+            itself a lowering, see `plugrad.plugins.compiling.lowerings`.
+        device: selects the backend if `backend` is None; by default the default device.
+        options: for the tape `state`, which lists modules, optimizers and tensors that cannot be
+            found by searching the function, and `limit`, the maximal number of recordings, 8 by
+            default. For options of a backend see its documentation, such as `plugrad_jax.jit`.
 
     Raises:
-        TypeError: `function` is no function, since a module's forward is no step; or there is no
-            such option.
+        TypeError: `function` is not a function (a module's forward is not a step), or an option
+            does not exist.
         ValueError: there is no lowering called `backend`.
 
     >>> import plugrad

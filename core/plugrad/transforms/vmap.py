@@ -29,7 +29,7 @@ def vmap(
 ) -> Callable[..., R]:
     """A function that maps `func` over a dimension of its arguments, all elements at once.
 
-    Inside of `func` tensors lack the dimension that is mapped over. Each operator is done for the
+    Inside `func` tensors lack the dimension that is mapped over. Each operator is done for the
     whole batch, by its batching rule, its decomposition, or in a loop (which warns once).
 
     Args:
@@ -49,7 +49,7 @@ def vmap(
     Raises:
         ValueError: `in_dims` or `out_dims` do not fit, there is nothing to map over, sizes differ,
             or something else than tensors is returned.
-        IndexError: an entry of `out_dims` is no dimension of its result.
+        IndexError: an entry of `out_dims` is not a dimension of its result.
         RuntimeError: `randomness` is none of the three; or `func` does what depends on elements,
             such as ``if x > 0`` or ``x.item()``.
 

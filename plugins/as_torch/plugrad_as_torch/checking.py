@@ -39,14 +39,14 @@ def files_of(target: str) -> list[Path]:
     """The files of a program: a file, a folder, or a package or module that can be imported.
 
     Raises:
-        FileNotFoundError: there is none of that name.
+        FileNotFoundError: nothing has that name.
     """
     path = Path(target)
     if path.is_dir():
         return sorted(path.rglob("*.py"))
     if path.is_file():
         return [path]
-    # Only the first part is asked for: Python would run a package to find what is in it.
+    # Only the first part is looked up: Python would run a package to find what is in it.
     first, *rest = target.split(".")
     spec = importlib.util.find_spec(first) if first.isidentifier() else None
     if spec is None:
@@ -65,7 +65,7 @@ def lacking(files: Iterable[Path]) -> Iterator[Lack]:
     """What files use and plugrad lacks, in order.
 
     Raises:
-        SyntaxError: a file is no Python.
+        SyntaxError: a file is not valid Python.
     """
     for file in files:
         lines: dict[str, list[int]] = {}

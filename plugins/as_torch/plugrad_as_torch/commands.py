@@ -31,7 +31,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(context: typer.Context) -> None:
-    """Run a program that was written for PyTorch: SCRIPT, or -m MODULE, and its arguments."""
+    """Run a program that was written for PyTorch.
+
+    SCRIPT, or -m MODULE, and its arguments.
+    """
     words = context.args
     if words[:1] in (["-h"], ["--help"]):
         typer.echo(USAGE.replace("python -m plugrad.as_torch", "plugrad run"))
@@ -58,7 +61,9 @@ def check(
         list[str], typer.Argument(help="Files, folders, or packages that can be imported.")
     ],
 ) -> None:
-    """List the names of PyTorch that programs use and plugrad lacks, without running them.
+    """List the names of PyTorch that programs use and plugrad lacks.
+
+    It does not run them.
 
     Ends with exit code 1 if there are any. Methods of tensors are not looked for, nor what a
     program asks for with `hasattr` or imports in a `try` that catches the error.

@@ -74,7 +74,7 @@ class _Loader(Loader):
         return TorchModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run, and names come when they are asked for, except where programs
+        """There is nothing to run, and names are loaded on first use, except where programs
         read the module's `__dict__`."""
         if layouts()[module.__name__].listed:
             names = names_of(module.__name__)
@@ -103,7 +103,7 @@ class _TorchFinder(MetaPathFinder):
         if fullname.partition(".")[0] not in _PACKAGES:
             return None
         if has_module(fullname):
-            # All are packages: so what is missing in `from torch.nn import X` is asked for here.
+            # All are packages: so a name missing in `from torch.nn import X` is looked up here.
             return ModuleSpec(fullname, _Loader(), origin=_ORIGIN, is_package=True)
         module, _, name = fullname.rpartition(".")
         if name in torch_names().get(module, ()):

@@ -146,10 +146,10 @@ def _own(layout: Layout) -> Any:
 
 
 def _is_offered(module: str, name: str, source: str, is_first: bool) -> bool:
-    """Whether a source is asked for a name: PyTorch has it, or it is an internal one. What plugrad
+    """Whether a source is searched for a name that PyTorch has, or an internal one. What plugrad
     has beyond PyTorch is left out, since programs ask what is there.
 
-    The first source is asked for what PyTorch has anywhere, as its modules import from each other:
+    The first source is searched for all PyTorch names, as its modules import from each other:
     for what the source has of its own, and not for what it imported for itself. The `__all__` of
     plugrad is for `import *`, and leaves names such as `bool` out.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,16 @@ from plugrad import Tensor
 from plugrad.autograd.graph import increment_version
 from plugrad_distributed.carriers.carrier import Carrier
 
-__all__ = ["Buffer", "as_tensor", "empty_like", "readable", "rows", "scattered", "writable"]
+__all__ = [
+    "Buffer",
+    "as_tensor",
+    "empty_like",
+    "namespace_of",
+    "readable",
+    "rows",
+    "scattered",
+    "writable",
+]
 
 Buffer = Any
 
@@ -20,7 +30,7 @@ Buffer = Any
 def readable(carrier: Carrier, tensor: Tensor) -> Buffer:
     """The tensor's elements in row-major order, for reading only: its own memory where that is
     such, else a copy."""
-    tensor = tensor.detach()
+    tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.device.type in carrier.devices:
         return tensor.contiguous().array
     return np.ascontiguousarray(tensor.cpu().array)
@@ -34,6 +44,7 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
     if (
         own.device.type in carrier.devices
         and own.is_contiguous()
+        and not (own.is_conj() or own.is_neg())
         and getattr(getattr(array, "flags", None), "writeable", True)
     ):
 
@@ -41,7 +52,7 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
             increment_version(tensor)
 
         return array, written
-    buffer = np.array(own.cpu().array, order="C", copy=True)
+    buffer = np.array(own.resolve_conj().resolve_neg().cpu().array, order="C", copy=True)
 
     def copy_back() -> None:
         with plugrad.no_grad():
@@ -58,7 +69,8 @@ def as_tensor(array: Buffer, like: Tensor) -> Tensor:
 
 def rows(tensors: Sequence[Tensor], carrier: Carrier) -> Buffer:
     """The elements of tensors of one size, one behind the other."""
-    return np.stack([np.asarray(readable(carrier, tensor)).reshape(-1) for tensor in tensors])
+    parts = [readable(carrier, tensor).reshape(-1) for tensor in tensors]
+    return namespace_of(parts[0]).stack(parts)
 
 
 def scattered(parts: Any, tensors: Sequence[Tensor], carrier: Carrier) -> Any:
@@ -74,8 +86,14 @@ def scattered(parts: Any, tensors: Sequence[Tensor], carrier: Carrier) -> Any:
 
 
 def empty_like(like: Any, shape: tuple[int, ...]) -> Any:
-    """Memory of an array's kind and dtype."""
-    if isinstance(like, np.ndarray):
+    """Memory of an array's kind and dtype, on its device."""
+    namespace = namespace_of(like)
+    if namespace is np:
         return np.empty(shape, like.dtype)
-    namespace = like.__array_namespace__()
-    return namespace.empty(shape, dtype=like.dtype)
+    with namespace.cuda.Device(like.device.id):
+        return namespace.empty(shape, like.dtype)
+
+
+def namespace_of(array: Any) -> Any:
+    """NumPy for its arrays, CuPy for others: carriers take no more kinds."""
+    return importlib.import_module("cupy") if hasattr(array, "__cuda_array_interface__") else np

@@ -11,7 +11,7 @@ from typing import Any
 
 __all__ = ["Peer"]
 
-# Bytes of a message: longer ones are no rank's.
+# Bytes of a message: longer ones are not a rank's.
 MOST = 1 << 16
 
 
@@ -35,7 +35,7 @@ class Peer:
 
     def hear(self, take: Callable[[Peer, dict[str, Any]], None]) -> bool:
         """Read what has come and hand each message on; whether the connection goes on. It does not
-        after an end, nor after what is no message."""
+        after an end, nor after what is not a message."""
         try:
             data = self.connection.recv(MOST)
         except OSError:

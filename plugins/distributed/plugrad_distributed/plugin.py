@@ -50,7 +50,7 @@ def plugrad_backends() -> list[type[Backend]]:
 
 @hookimpl
 def plugrad_carriers() -> dict[str, str]:
-    """Who carries bytes between processes."""
+    """The carriers of arrays between processes."""
     return {
         "alone": "plugrad_distributed.carriers.alone:AloneCarrier",
         "fake": "plugrad_distributed.carriers.threads:ThreadsCarrier",

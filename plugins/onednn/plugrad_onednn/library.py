@@ -32,7 +32,7 @@ _WAITING: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
 class NotHere(Exception):
-    """The library cannot be used; the message says why, and what mends it."""
+    """The library cannot be used; the message says why, and how to fix it."""
 
 
 class Library:

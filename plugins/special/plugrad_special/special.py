@@ -35,7 +35,7 @@ ALIASES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The operators are loaded when the first is asked for: formulas import this module before."""
+    """The operators are loaded when the first is used: formulas import this module before."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = {alias: getattr(plugrad, real) for alias, real in ALIASES.items()}

@@ -22,8 +22,8 @@ Run = Callable[..., Any]
 @pytest.fixture
 def run(manager: PluginManager, project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Runs `plugrad` with the given arguments, in an empty project."""
-    # A wide terminal without colours, whatever the tests run in.
-    monkeypatch.setenv("COLUMNS", "200")
+    # A pipe without colours, whatever the tests run in.
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
 
     def run(*arguments: str, input: str | None = None) -> Any:

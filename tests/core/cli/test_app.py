@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
+import sys
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
+import typer
 from typer.models import OptionInfo
 
 from plugrad import cli
 from plugrad.cli.app import build_app
+from plugrad.cli.commands import OWN, PUBLISHED_COMMANDS
 from tests.core.cli.conftest import Run
 from tests.core.plugins.conftest import FakeSite
 
@@ -95,14 +100,14 @@ def test_a_plugin_whose_commands_fail_does_not_disturb_the_others(run: Run, site
             raise OSError("no terminal")
     """
     site.add("plugrad-bad", "1.0", "bad", source)
-    site.add("plugrad-nn", "1.0", "nn", DEMO_PLUGIN)
-    assert "Train something." in run("--help").stdout
+    site.add("plugrad-good", "1.0", "good", DEMO_PLUGIN.replace('"demo"', '"train"'))
+    assert "train     Train something." in run("--help").stdout
 
 
 def test_demo_without_its_plugin_says_what_to_install(run: Run) -> None:
     result = run("demo", "--epochs", "3", "--help")
     assert result.exit_code == 2
-    assert "the demo is part of plugrad-nn: pip install 'plugrad-nn[demo]'" in result.stderr
+    assert "plugrad demo is part of plugrad-nn: pip install 'plugrad-nn[demo]'" in result.stderr
 
 
 def test_demo_of_a_failing_plugin_says_why(run: Run, site: FakeSite) -> None:
@@ -113,31 +118,131 @@ def test_demo_of_a_failing_plugin_says_why(run: Run, site: FakeSite) -> None:
     assert "no_such_library" in result.stderr
 
 
-def test_without_typer_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = importlib.import_module("builtins").__import__
-
-    def without_typer(name: str, *args: object, **kwargs: object) -> object:
-        if name == "typer":
-            raise ModuleNotFoundError("No module named 'typer'", name="typer")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr("builtins.__import__", without_typer)
-    with pytest.raises(SystemExit, match=r"needs typer: pip install 'plugrad\[cli\]'"):
+@pytest.mark.parametrize("absent", ["typer", "rich"])
+def test_without_a_library_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, absent: str
+) -> None:
+    real = cli.find_spec
+    monkeypatch.setattr(cli, "find_spec", lambda name: None if name == absent else real(name))
+    with pytest.raises(SystemExit, match=rf"needs {absent}: pip install 'plugrad\[cli\]'"):
         cli.main()
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_the_list_shows_the_first_line_of_a_commands_own_help(name: str) -> None:
+    module, _, attribute = OWN[name].target.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    text = found.info.help if isinstance(found, typer.Typer) else found.__doc__
+    first = (
+        " ".join(text.strip().split("\n\n")[0].split()) if name == "new" else text.split("\n")[0]
+    )
+    assert first == OWN[name].help
+
+
+@pytest.mark.parametrize(
+    "plugin", sorted({one.plugin for one in PUBLISHED_COMMANDS.values()} | {"special", "onnx"})
+)
+def test_the_list_has_every_command_of_published_plugins(plugin: str) -> None:
+    """Without importing a plugin: a table says what each adds."""
+    listed = {name for name, one in PUBLISHED_COMMANDS.items() if one.plugin == plugin}
+    module = pytest.importorskip(f"plugrad_{plugin}.plugin")
+    app = typer.Typer()
+    getattr(module, "plugrad_cli", lambda app: None)(app)
+    added = {
+        one.name or one.callback.__name__: one for one in app.registered_commands if one.callback
+    }
+    assert set(added) == listed
+    for name, command in added.items():
+        assert (command.callback.__doc__ or "").startswith(PUBLISHED_COMMANDS[name].help)
+
+
+def test_a_published_command_that_is_not_installed_names_the_pip_command(run: Run) -> None:
+    result = run("launch", "-n", "2", "program.py")
+    assert result.exit_code == 2
+    assert "pip install plugrad-distributed" in result.stderr
+    shown = " ".join(run("--help").stdout.split())
+    assert "To get it: pip install plugrad-distributed" in shown
+
+
+def test_an_unknown_command_names_the_nearest_one(run: Run) -> None:
+    assert "Did you mean 'doctor'?" in run("docter").stderr
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("command", [[], ["ops"], ["new"], ["new", "backend"], ["config"]])
+def test_help_fits_the_terminal_and_cuts_no_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    width: int,
+    command: list[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    # Not by CliRunner, in which every terminal is 80 columns wide.
+    build_app()([*command, "--help"], prog_name="plugrad", standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert not [line for line in lines if line.endswith("...") and "Usage" not in line]
+
+
+HELP_ONLY = """
+import sys
+import plugrad.cli
+sys.argv = ["plugrad", "--help"]
+try:
+    plugrad.cli.main()
+except SystemExit:
+    pass
+slow = {"rich", "jax", "sklearn", "plugrad_nn", "plugrad_jax", "plugrad.cli.doctor", "yaml"}
+print("imported:", sorted(slow & set(sys.modules)))
+"""
+
+
+def test_help_imports_no_plugin_and_no_code_of_commands() -> None:
+    """That is what takes time: `plugrad --help` answers in less than 0.4 s."""
+    done = subprocess.run([sys.executable, "-c", HELP_ONLY], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "imported: []", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "proposed"),
+    [
+        ("plugrad do", 1, "doctor"),
+        ("plugrad doctor --js", 2, "--json"),
+        ("plugrad ops lo", 2, "log"),
+    ],
+)
+def test_a_shell_completes(words: str, place: int, proposed: str) -> None:
+    """Oracle: what bash's completion function asks for, as --show-completion prints it."""
+    environment = {
+        **os.environ,
+        "_PLUGRAD_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(place),
+    }
+    command = [sys.executable, "-c", "from plugrad.cli import main; main()"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert proposed in done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize("module", ["plugrad", "plugrad.cli"])
+def test_the_command_can_be_run_as_a_module(module: str) -> None:
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.startswith("plugrad "), done.stderr
 
 
 def test_options_have_their_flags_whatever_typer_makes_of_a_metavar() -> None:
     """Some versions of typer call an option `--LEVEL` whose metavar is LEVEL."""
-    app = build_app()
-    commands = [*app.registered_commands]
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        commands += group.typer_instance.registered_commands
+    commands: list[Any] = []
+    for own in OWN.values():
+        module, _, attribute = own.target.partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        group = [one.callback for one in getattr(found, "registered_commands", ())]
+        commands += group or [found]
     for command in commands:
-        assert command.callback is not None
-        hints = get_type_hints(command.callback, include_extras=True)
+        hints = get_type_hints(command, include_extras=True)
         for name, hint in hints.items():
             for option in getattr(hint, "__metadata__", ()):
                 if isinstance(option, OptionInfo) and (option.metavar or "").lower() == name:
                     # Within Annotated, what is given first is a flag, not the default.
-                    assert option.default == f"--{name}", f"{command.callback.__name__}: {name}"
+                    assert option.default == f"--{name}", f"{command.__name__}: {name}"

@@ -136,7 +136,7 @@ def test_the_doctor_notes_names_that_mean_nothing_here(
     report = examined(run)
     assert report["problems"] == []
     notes = "\n".join(report["notes"])
-    assert "names 'cppu', which is no installed plugin or distribution." in notes
+    assert "names 'cppu', which is not an installed plugin or distribution." in notes
     assert "configures the backend 'cpuu', which is not installed; did you mean 'cpu'?" in notes
     assert "plugrad-cpu'" not in notes
 
@@ -163,7 +163,6 @@ def test_the_doctor_reports_kernels_that_cannot_be_used(
             return {"cpu": "no.such.module"}
     """
     healthy.add("plugrad-fast", "1.0", "fast", source)
-    with pytest.warns(plugrad.plugins.PluginWarning):
-        report = examined(run)
+    report = examined(run)
     (problem,) = report["problems"]
     assert problem.startswith("Kernels of plugrad-fast 1.0 for backend 'cpu': ModuleNotFoundError")

@@ -73,7 +73,7 @@ def test_a_plugin_for_other_releases_is_a_problem_with_its_mend(
     healthy.add("plugrad-foo", "2.0", "foo", source, requires="plugrad<0.0.2")
     (problem,) = examined(run)["problems"]
     assert problem.startswith(told)
-    assert "\n  to mend it: `pip install --upgrade plugrad plugrad-foo` installs rel" in problem
+    assert "\n  to fix it: `pip install --upgrade plugrad plugrad-foo` installs rel" in problem
     assert run("doctor").exit_code == 1
 
 
@@ -243,8 +243,8 @@ def test_kernels_of_other_packages_are_listed_for_every_backend(
     ]
     notes = [note for note in report["notes"] if "swift" in note]
     assert notes == [
-        "Conflict: plugrad-swift 3.0 brings kernels for 'exp' on backend 'foo', which has its own: "
-        "those are used, unless plugrad.toml says prefer = ['plugrad-swift'].",
+        "Conflict: plugrad-swift 3.0 provides kernels for 'exp' on backend 'foo', which has its "
+        "own: those are used, unless plugrad.toml says prefer = ['plugrad-swift'].",
         "plugrad-swift 3.0 has, for backend 'foo', a kernel for 'sinn', but there is no operator "
         "of that name; did you mean 'sin'? It is left out.",
     ]
@@ -291,7 +291,7 @@ def test_a_failed_plugin_is_told_once_with_file_line_and_mend(
     if line:
         assert result.exit_code == 1
         place = healthy.folder / f"{module.replace('.', '/')}.py"
-        assert f"\n  at {place}:{line}\n  to mend it: " in result.stdout
+        assert f"\n  at {place}:{line}\n  to fix it: " in result.stdout
     said = [text for text in result.stdout.splitlines() if "foo 2.0" in text and "Error" in text]
     assert len(said) <= 1
     assert mend in result.stdout
@@ -302,7 +302,7 @@ def test_a_wrong_entry_point_is_told_with_its_mend(run: Run, healthy: FakeSite) 
     (problem,) = examined(run)["problems"]
     told, mend = problem.splitlines()
     assert "its entry point is 'plugrad_foo.plugn', but there is no module" in told
-    assert mend.startswith("  to mend it: name the module in the table [project.entry-points]")
+    assert mend.startswith("  to fix it: name the module in the table [project.entry-points]")
 
 
 def test_kernels_that_cannot_be_had_are_told_with_file_and_line(
@@ -316,7 +316,7 @@ def test_kernels_that_cannot_be_had_are_told_with_file_and_line(
     result = run("doctor")
     assert result.exit_code == 1
     assert "Problem: Kernels of plugrad-swift 3.0 for backend 'foo': ZeroDiv" in result.stdout
-    assert "plugrad_swift/kernels.py:2\n  to mend it: correct it" in result.stdout
+    assert "plugrad_swift/kernels.py:2\n  to fix it: correct it" in result.stdout
 
 
 def test_a_backend_that_cannot_be_activated_is_told_with_file_and_line(

@@ -186,7 +186,7 @@ def test_a_backend_of_a_plugin_with_another_name_keeps_it(run: Run, site: FakeSi
     ("distribution", "words"),
     [
         ("x" * 41, "longer than 40 characters"),
-        ("-foo", "'-foo' is no distribution name"),
+        ("-foo", "'-foo' is not a distribution name"),
         ("3d-arrays", "the package '3d_arrays', which Python cannot import"),
         ("JSON", "'json' is a package already"),
         ("NumPy", "the distribution numpy"),
@@ -212,7 +212,7 @@ def test_the_package_has_the_normalized_name_of_the_distribution(run: Run, proje
         (["--description", "a\nb"], "expected a line of text"),
         (["--style", "namespace"], "--namespace is missing"),
         (["--style", "kernels", "--namespace", "numpy"], "goes with --style namespace"),
-        (["--namespace", "no module"], "'no module' is no module"),
+        (["--namespace", "no module"], "'no module' is not a module"),
         (["--namespace", "not_there"], "'not_there' cannot be imported (ModuleNotFoundError"),
         (["--namespace", "torch"], "try 'array_api_compat.torch', which does"),
         (["--namespace", "json"], "'json' has no __array_namespace_info__()"),
@@ -246,7 +246,7 @@ def test_a_file_in_the_folders_place_is_refused(run: Run, project: Path) -> None
     (project / "taken").write_text("mine")
     result = run("new", "ops", "zz_foo", "--yes", "--directory", "taken")
     assert result.exit_code == 2
-    assert "taken exists and is no folder" in result.stderr
+    assert "taken exists and is not a folder" in result.stderr
     assert (project / "taken").read_text() == "mine"
 
 

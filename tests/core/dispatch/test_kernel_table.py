@@ -105,7 +105,7 @@ def test_later_sources_of_a_list_win() -> None:
         ("pkg.kernels", "must come as a mapping.*got str"),
         ({"exp": 3}, "the kernel for 'exp' must be callable, got int"),
         ({3: abs}, "a kernel's name must be a string, got 3"),
-        (object(), "object has no method that is marked with @kernel"),
+        (object(), "object has no method marked with @kernel"),
     ],
 )
 def test_anything_else_is_refused(source: object, message: str) -> None:

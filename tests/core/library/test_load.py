@@ -106,7 +106,7 @@ def test_a_function_that_nobody_gave_is_named(key: str) -> None:
     message = rf"bad\.yaml: f: {key} names 'chek', which is not among the functions given; did you"
     with pytest.raises(EntryError, match=message):
         load(entry, namespace="yaml_bad", functions={"check": cube}, name="bad")
-    with pytest.raises(EntryError, match="which is no function but of type int"):
+    with pytest.raises(EntryError, match="which is not a function but of type int"):
         load(entry, namespace="yaml_bad", functions={"chek": 3})
     assert find_operator("yaml_bad::f") is None
 

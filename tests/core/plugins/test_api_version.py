@@ -33,7 +33,7 @@ def test_other_spellings_are_refused_with_the_right_one(version: object) -> None
     with pytest.raises(TypeError, match=r"a tuple \(major, minor\) of integers, such as \(1, 0\)"):
         as_api_version(version)
     with pytest.raises(
-        PluginError, match="backend 'foo' states an unusable api_version: a version"
+        PluginError, match="backend 'foo' declares an invalid api_version: a version"
     ):
         check_api_version(version, "backend 'foo'")
 
@@ -48,19 +48,19 @@ def test_same_major_and_no_newer_minor_fit(version: object) -> None:
     [
         (
             (1, 9),
-            "written for version 1.9 of the plugin contract, and this plugrad speaks version 2.3: "
+            "written for version 1.9 of the plugin contract, and this plugrad has version 2.3: "
             "that is too old; upgrade plugrad-foo (pip install --upgrade plugrad-foo), "
-            "or downgrade plugrad to a release that speaks version 1.x",
+            "or downgrade plugrad to a release with version 1.x",
         ),
         (
             (3, 0),
-            "written for version 3.0 of the plugin contract, and this plugrad speaks version 2.3: "
+            "written for version 3.0 of the plugin contract, and this plugrad has version 2.3: "
             "that is newer; upgrade plugrad (pip install --upgrade plugrad), "
             "or downgrade plugrad-foo to a release for version 2.3",
         ),
         (
             (2, 4),
-            "written for version 2.4 of the plugin contract, and this plugrad speaks version 2.3: "
+            "written for version 2.4 of the plugin contract, and this plugrad has version 2.3: "
             "that is newer; upgrade plugrad (pip install --upgrade plugrad), "
             "or downgrade plugrad-foo to a release for version 2.3",
         ),
@@ -87,7 +87,7 @@ def test_a_backend_that_does_not_fit_is_not_activated() -> None:
     ("version", "problem"),
     [
         ("(0, 3)", "plugin 'foo' was written for version 0.3"),
-        ("'1.0'", "plugin 'foo' states an unusable api_version"),
+        ("'1.0'", "plugin 'foo' declares an invalid api_version"),
     ],
 )
 def test_a_module_that_does_not_fit_is_refused_before_its_hooks_are_read(
@@ -133,8 +133,8 @@ def test_deprecations_warn_in_one_minor_version_and_name_the_caller() -> None:
     with pytest.warns(PluginDeprecationWarning) as caught:
         old_method()
     assert str(caught[0].message) == (
-        "Backend.old() is deprecated since version 2.3 of the plugin contract, and will be gone in "
-        "the next one: use Backend.new()"
+        "Backend.old() is deprecated since version 2.3 of the plugin contract, and will be removed "
+        "in the next one: use Backend.new()"
     )
     assert caught[0].filename == __file__
 

@@ -181,9 +181,9 @@ def test_tables_of_backends_are_read_option_by_option(project: Path) -> None:
     [
         ("backends = 3", "'backends' must be a table"),
         ("[backends]\nfoo = 3", r"'backends\.foo' must be a table of options, .* got 3 \(int\)"),
-        ("[backend.foo]\nthreads = 3", r"options of a backend stand in the table \[backends\.<na"),
+        ("[backend.foo]\nthreads = 3", r"options of a backend are in the table \[backends\.<na"),
         ('[backends."foo:1"]\nthreads = 3', "with the name of a backend such as 'cpu'"),
-        ("[backend]", r"options of a backend stand in the table \[backends\.<name>\]"),
+        ("[backend]", r"options of a backend are in the table \[backends\.<name>\]"),
         ("fallback = true", "'fallback' in .* must be a string, got True"),
         ('fallback = "cpu:0"', "must be the name of a backend such as 'cpu' or 'cuda', got 'cpu:0"),
         ('prefer = "foo"', "'prefer' in .* must be a list of strings, got 'foo'"),

@@ -51,7 +51,7 @@ HOOKS = "from plugrad.plugins import Backend, hookimpl\n"
         ),
         (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return ['a']\n", "must return a mapping"),
         (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'a': 3}\n", "got 3 for 'a'"),
-        (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'_a': 'b'}\n", "no public name"),
+        (HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'_a': 'b'}\n", "not a public name"),
         (
             HOOKS + "@hookimpl\ndef plugrad_namespaces(): return {'tensor': 'b'}\n",
             "claims 'tensor', which plugrad itself has",
@@ -144,7 +144,7 @@ def test_asking_for_a_backend_while_its_module_is_imported_says_so(
     site.add("plugrad-foo", "1.0", "foo", "import plugrad\nplugrad.ones(2, device='foo')")
     problem = manager.load("foo").problem
     assert "BackendNotFoundError" in problem
-    assert "Being loaded just now: foo (plugrad-foo 1.0); ask for it in functions" in problem
+    assert "Being loaded just now: foo (plugrad-foo 1.0); use it inside functions" in problem
 
 
 def test_plugins_are_ordered_by_name_and_distribution_however_they_lie_on_disk(

@@ -14,6 +14,7 @@ import pytest
 
 from plugrad.errors import BackendNotFoundError, PluginError
 from plugrad.plugins import Backend, hookimpl
+from plugrad.plugins.loading import messages
 from plugrad.plugins.loading.manager import PluginManager
 from tests.core.plugins.conftest import FakeSite
 
@@ -123,7 +124,7 @@ def test_a_failing_plugin_is_imported_once(site: FakeSite, manager: PluginManage
         (
             'return [Backend("foo", array_type=list, api_version=99)]',
             "backend 'foo' was written for version 99.0 of the plugin contract, and this plugrad "
-            "speaks version 1.0: that is newer; upgrade plugrad",
+            "has version 1.0: that is newer; upgrade plugrad",
         ),
         ("return [3]", "instances or subclasses of plugrad.plugins.Backend, got int"),
         ("return 3", "plugrad_backends() must return a list, got int"),
@@ -166,8 +167,9 @@ def test_hook_with_wrong_arguments_is_recorded(site: FakeSite, manager: PluginMa
 
 
 def test_unknown_backend_says_what_is_installed_and_what_to_install(
-    site: FakeSite, manager: PluginManager
+    site: FakeSite, manager: PluginManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(messages, "has_nvidia_gpu", lambda: True)
     site.backend("foo", "1.2")
     with pytest.raises(BackendNotFoundError) as caught:
         manager.backend("cuda")
@@ -176,6 +178,16 @@ def test_unknown_backend_says_what_is_installed_and_what_to_install(
         "Installed: foo (plugrad-foo 1.2).",
         "To get it: pip install plugrad-cuda",
     ]
+
+
+def test_what_this_machine_cannot_use_is_not_advised(
+    site: FakeSite, manager: PluginManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "has_nvidia_gpu", lambda: False)
+    with pytest.raises(BackendNotFoundError) as caught:
+        manager.backend("cuda")
+    assert "pip install plugrad-cuda" not in str(caught.value)
+    assert "NVIDIA's GPUs, and this machine has no driver" in str(caught.value)
 
 
 def test_unknown_backend_that_nobody_is_known_to_publish(
@@ -231,7 +243,7 @@ def test_a_module_can_be_registered_by_hand(manager: PluginManager) -> None:
 
 def test_registering_a_name_twice_is_an_error(manager: PluginManager) -> None:
     manager.register(plugin_module("one"), "mine")
-    with pytest.raises(ValueError, match="a plugin named 'mine' is there already"):
+    with pytest.raises(ValueError, match="a plugin named 'mine' is registered already"):
         manager.register(plugin_module("two"), "mine")
 
 

@@ -40,7 +40,7 @@ def test_a_range_ends_where_something_may_break(
 
 
 def test_what_is_no_version_has_no_range() -> None:
-    with pytest.raises(ValueError, match="'two' is no version such as"):
+    with pytest.raises(ValueError, match="'two' is not a version such as"):
         fitting_range("two")
 
 

@@ -13,6 +13,7 @@ from plugrad.dispatch.backends import active as registry
 from plugrad.errors import BackendNotFoundError
 from plugrad.plugins import Backend
 from plugrad.plugins.config import ConfigError
+from plugrad.plugins.loading import messages
 from plugrad.plugins.loading.manager import PluginManager
 from plugrad.plugins.selection import (
     choose_device,
@@ -179,3 +180,24 @@ def test_how_to_choose_names_all_three_ways() -> None:
     assert "device='jax'" in text
     assert "PLUGRAD_BACKEND=jax" in text
     assert 'backend = "jax" in plugrad.toml' in text
+
+
+def test_how_to_choose_names_what_is_installed_and_not_chosen(
+    site: FakeSite, manager: PluginManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "has_nvidia_gpu", lambda: False)
+    for name in ("cpu", "cuda", "jax"):
+        site.backend(name)
+    text = how_to_choose()
+    assert text.startswith("Choose another with device='jax' in code")
+    assert "cuda" not in text
+    monkeypatch.setattr(messages, "has_nvidia_gpu", lambda: True)
+    assert "device='cuda'" in how_to_choose()
+
+
+def test_how_to_choose_says_what_to_install_where_nothing_else_is(
+    site: FakeSite, manager: PluginManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "has_nvidia_gpu", lambda: False)
+    site.backend("cpu")
+    assert how_to_choose().startswith("For another, pip install plugrad-jax, and choose it with")

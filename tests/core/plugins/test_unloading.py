@@ -120,7 +120,7 @@ def test_an_unloaded_plugin_stays_so_until_it_is_asked_for_by_name(
 ) -> None:
     find_backend("comet")
     manager.unload("comet")
-    hint = r"(?s)Unloaded: comet \(plugrad-comet 1\.0\).*\.load\('comet'\) brings it back"
+    hint = r"(?s)Unloaded: comet \(plugrad-comet 1\.0\).*\.load\('comet'\) loads it again"
     with pytest.raises(BackendNotFoundError, match=hint):
         plugrad.ones(1, device="comet")
     manager.load_all()

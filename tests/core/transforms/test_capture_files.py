@@ -81,5 +81,5 @@ def test_what_no_file_holds(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the constants c0 and c1 share memory"):
         again(plugrad.capture(lambda x: state + row + x, x), tmp_path)
     np.savez(tmp_path / "other.npz", a=np.ones(2))
-    with pytest.raises(ValueError, match="is no graph that plugrad has saved"):
+    with pytest.raises(ValueError, match="is not a graph saved by plugrad"):
         Graph.load(tmp_path / "other.npz")

@@ -53,6 +53,10 @@ class Array(np.ndarray[Any, Any]):
         self.mem = getattr(source, "mem", None) if self.base is not None else None
 
     @property
+    def __cuda_array_interface__(self) -> Any:
+        return {"data": (self.data.ptr, False), "shape": self.shape, "typestr": self.dtype.str}
+
+    @property
     def device(self) -> Any:  # type: ignore[override]
         return SimpleNamespace(id=self.data.device_id)
 
@@ -219,6 +223,9 @@ class FakeCupy:
 
     def zeros(self, shape: Any, dtype: Any) -> Array:
         return self.made(np.zeros(shape, dtype))
+
+    def stack(self, arrays: Any) -> Array:
+        return self.made(np.stack(arrays))
 
     def ascontiguousarray(self, array: Array) -> Array:
         return array if array.flags.c_contiguous else self.made(np.ascontiguousarray(array))

@@ -139,6 +139,36 @@ def test_nothing_is_gathered_again_if_parameters_are_kept() -> None:
     assert on_ranks(2, mlp(), program)[0] == ["+0", "+2", "+4", *("-4", "-2", "-0") * 2]
 
 
+def test_neighbours_gather_for_backward() -> None:
+    def program(net: Any) -> Any:
+        sharded(net, reshard_after_forward=2)
+        seen: list[Any] = []
+
+        class Noting(Recorder):
+            def __call__(self, output: Any, sent: Any, group: Any, *op: Any, **options: Any) -> Any:
+                seen.append((self.name, list(group.ranks), output.numel() // sent.numel()))
+                return super().__call__(output, sent, group, *op, **options)
+
+        net[2].set_custom_all_gather(Noting("+2", [], memory := []))
+        with plugrad.no_grad():
+            net(part(batch(0)[0]))
+        assert [found() for name, found in memory] == [None] * len(memory)
+        for _ in range(2):
+            seen.clear()
+            loss = loss_of(net(part(batch(0)[0])), part(batch(0)[1]))
+            # The whole is freed after forward, what neighbours need is not part of it.
+            assert [found() for name, found in memory] == [None] * len(memory)
+            loss.backward()
+            with plugrad.no_grad():
+                net[2].weight.to_local().add_(1.0)
+        return seen
+
+    found = on_ranks(4, mlp(), program)
+    everyone = ("+2", [0, 1, 2, 3], 4)
+    assert found[0] == found[1] == [everyone, ("+2", [0, 1], 2)]
+    assert found[2] == found[3] == [everyone, ("+2", [2, 3], 2)]
+
+
 def test_without_sync_nothing_is_reduced() -> None:
     def program(net: Any) -> Any:
         events, _ = recorded(net)

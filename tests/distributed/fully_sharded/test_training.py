@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import pytest
@@ -64,6 +65,26 @@ def test_one_group_for_the_whole_model() -> None:
 @pytest.mark.parametrize("reshard", [True, False])
 def test_reshard_after_forward_does_not_change_training(reshard: bool) -> None:
     expect_same_training(mlp(), sgd, 2, lambda net: sharded(net, reshard_after_forward=reshard))
+
+
+@pytest.mark.parametrize("grid", [(4,), (3, 4)])
+def test_training_with_a_smaller_world_for_backward(grid: tuple[int, ...]) -> None:
+    def wrap(net: Any) -> None:
+        names = ("replicate", "shard")[-len(grid) :]
+        mesh = init_device_mesh("cpu", grid, mesh_dim_names=names)
+        sharded(net, mesh=mesh, reshard_after_forward=2)
+
+    expect_same_training(mlp(), adam, math.prod(grid), wrap)
+
+
+def test_forwards_that_share_what_neighbours_keep() -> None:
+    def loss(net: Any, x: Any, y: Any) -> Any:
+        return loss_of(net(x) + net(2 * x), y)
+
+    def wrap(net: Any) -> None:
+        sharded(net, reshard_after_forward=2)
+
+    expect_same_training(mlp(), adam, 4, wrap, loss=loss)
 
 
 def test_shards_along_other_dimensions() -> None:

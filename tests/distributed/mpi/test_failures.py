@@ -37,8 +37,8 @@ def of_survivors(
     [
         ("raise", 1, "rank 1 ended with ValueError: the data are rotten", 1),
         # A process that was forked has the connections of rank 0, until it lets them go.
-        ("kill beside a worker", 0, "rank 0 ended without a word", 137),
-        pytest.param("exit", 2, "rank 2 ended without a word", 3, marks=pytest.mark.long),
+        ("kill beside a worker", 0, "rank 0 ended without an exception", 137),
+        pytest.param("exit", 2, "rank 2 ended without an exception", 3, marks=pytest.mark.long),
         ("end", 1, "rank 1 has ended its program", 1),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_group_that_a_rank_does_not_make_times_out(tmp_path: Path) -> None:
     kind, message, _ = outcome.value(0)
     assert (kind, message) == (
         "DistTimeoutError",
-        "new_group([0, 1]) on rank 0 did not end within 2 s: a rank did not come",
+        "new_group([0, 1]) on rank 0 did not end within 2 s: a rank is missing",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import plugrad.distributed as dist
 from plugrad.distributed.simulate import (
     Costs,
     Line,
+    Overheads,
     Point,
+    fastest,
     fit_line,
     measure_collectives,
     measure_contention,
 )
 from plugrad_distributed.planning.costs import ALGORITHMS
+from plugrad_distributed.planning.measuring_overheads import measure_overheads
 from tests.distributed.under_mpi import needs_mpi, run
 
 LATENCY, BANDWIDTH = 3e-6, 2e9
@@ -154,6 +158,33 @@ def test_ranks_agree_on_how_they_slow_each_other_down() -> None:
     found = dist.run_ranks(lambda: measure_contention(lambda: calls.append(1)), 2)
     assert found[0] == found[1] >= 1.0
     assert calls
+
+
+def test_ways_to_spread_a_model_take_time() -> None:
+    (found,) = dist.run_ranks(lambda: measure_overheads(dist.group.WORLD), 1)
+    # DTensors take several calls of Python for each of a plain tensor; so do units.
+    assert found.layer > 0
+    assert found.unit + found.gathered > 0
+    assert found.updated > 0
+
+
+def test_the_least_of_two_measurements_counts() -> None:
+    one = replace(Costs.of(1e-6, 1e9), overheads=Overheads(layer=1.0, unit=2.0), add=1.0)
+    other = replace(Costs.of(1e-6, 1e9), overheads=Overheads(layer=2.0, unit=1.0), add=2.0)
+    points = {"send": [Point(2, 1.0, 3.0), Point(2, 2.0, 2.0)]}
+    later = {"send": [Point(2, 1.0, 2.0), Point(2, 2.0, 3.0)]}
+    lines = dict.fromkeys(ALGORITHMS, points["send"])
+    laters = dict.fromkeys(ALGORITHMS, later["send"])
+    one = replace(one, measured=lines, cores=2)
+    found = fastest(one, replace(other, measured=laters, cores=2))
+    assert found.overheads == Overheads(layer=1.0, unit=1.0)
+    assert found.add == 1.0
+    assert [p.seconds for p in found.measured["send"]] == [2.0, 2.0]
+
+
+def test_overheads_below_zero_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"unit must not be below 0, got -1\.0"):
+        Overheads(unit=-1.0)
 
 
 def test_one_process_has_nothing_to_measure() -> None:

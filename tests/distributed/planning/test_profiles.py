@@ -21,6 +21,7 @@ from plugrad.distributed.simulate import (
     profile_step,
     simulate,
 )
+from plugrad_distributed.planning.profiling import _held
 
 BATCH, WIDTHS = 8, (4, 16, 2)
 
@@ -218,3 +219,40 @@ def test_gradients_that_are_there_already_are_refused() -> None:
 def test_repeats_must_be_positive() -> None:
     with pytest.raises(ValueError, match="repeats must be positive, got 0"):
         profile_step(lambda: None, repeats=0)
+
+
+def test_a_smaller_batch_tells_what_does_not_depend_on_it() -> None:
+    model = perceptron()
+    x, y = batch()
+    found = profile_step(step_of(model, None), x, y, smaller=(x[:2], y[:2]), repeats=2)
+    assert len(found.nodes) == len(profile_step(step_of(model, None), x, y, repeats=1).nodes)
+    assert all(0 <= node.held <= node.seconds - node.fixed for node in found.nodes)
+
+
+@pytest.mark.parametrize(
+    ("weights", "rows"), [(0.0, 2.0), (3.0, 0.0), (3.0, 2.0)], ids=["rows", "weights", "both"]
+)
+def test_the_line_through_two_batches_ends_at_no_rows(weights: float, rows: float) -> None:
+    call = 0.5
+    long, short = (call + weights + rows * n for n in (8, 2))
+    assert _held(long, short, 4.0, call) == pytest.approx(weights)
+
+
+@pytest.mark.parametrize("count", [0, BATCH])
+def test_a_batch_that_is_not_smaller_is_refused(count: int) -> None:
+    x, y = batch()
+    with pytest.raises(ValueError, match="smaller must be the arguments of the step with fewer"):
+        profile_step(step_of(perceptron(), None), x, y, smaller=(x[:count], y[:count]))
+
+
+def test_a_smaller_batch_must_make_the_same_graph() -> None:
+    model = perceptron()
+
+    def step(x: Tensor, y: Tensor) -> None:
+        model.zero_grad()
+        out = model(x) if len(x) > 4 else model(x).exp()
+        nn.functional.mse_loss(out, y).backward()
+
+    x, y = batch()
+    with pytest.raises(ValueError, match="the same operators as the whole batch"):
+        profile_step(step, x, y, smaller=(x[:2], y[:2]))

@@ -12,6 +12,7 @@ from plugrad.distributed.simulate import (
     DataParallel,
     FullySharded,
     NodeCost,
+    Overheads,
     ParameterCost,
     Pipeline,
     Prediction,
@@ -22,7 +23,7 @@ from plugrad.distributed.simulate import (
 )
 from plugrad_distributed.distributed.pipelining.orders import gpipe, one_f_one_b
 from plugrad_distributed.planning.data import in_buckets, in_units
-from plugrad_distributed.planning.pipeline import run_orders
+from plugrad_distributed.planning.pipeline import Stage, run_orders, stages_of_nodes
 from plugrad_distributed.planning.tensor import split_tensors
 
 MIB = 1 << 20
@@ -120,7 +121,15 @@ def test_data_parallel_holds_the_model_and_its_buckets() -> None:
     memory = simulate(profile, DataParallel(), 8, Costs.of(1e-6, 1e9)).memory
     assert (memory.parameters, memory.gradients, memory.optimizer) == (4 * MIB, 4 * MIB, 8 * MIB)
     assert memory.buffers == 4 * MIB
-    assert memory.activations == profile.peak_bytes() == 5 * ACTIVATION
+    # When the last gradient is there: the gradient of the second layer's input lives on, no more.
+    assert memory.activations == profile.peak_beside_gradients() == ACTIVATION
+
+
+def test_activations_count_at_their_peak_if_gradients_are_small() -> None:
+    profile = layered(4, side=8)
+    assert profile.peak_bytes() == 5 * ACTIVATION
+    # One gradient of 256 bytes has arrived by then, which three others have not.
+    assert profile.peak_beside_gradients() == 5 * ACTIVATION - 3 * 256
 
 
 # Fully sharded
@@ -139,6 +148,8 @@ def test_fully_sharded_holds_one_part_of_all_ranks(ranks: int) -> None:
 def test_units_are_layers_until_they_are_large_enough() -> None:
     units = in_units(layered(4).parameters, 1.5 * MIB)
     assert [[p.name for p in unit] for unit in units] == [["w0", "w1"], ["w2", "w3"]]
+    units = in_units(layered(4).parameters, 1.5 * MIB, (1,))
+    assert [[p.name for p in unit] for unit in units] == [["w0"], ["w1", "w2", "w3"]]
 
 
 def test_the_first_gather_and_the_last_scatter_are_exposed() -> None:
@@ -223,7 +234,28 @@ def test_interleaved_stages_idle_less() -> None:
 
 def test_transfers_delay_a_pipeline() -> None:
     orders = [gpipe(0, 1), gpipe(1, 1)]
-    assert run_orders(orders, [1.0, 1.0], [2.0, 2.0], [0.25]).end == 1 + 0.25 + 1 + 2 + 0.25 + 2
+    stages = [Stage(1.0, 2.0, transfer=0.25), Stage(1.0, 2.0)]
+    assert run_orders(orders, stages).end == 1 + 0.25 + 1 + 2 + 0.25 + 2
+
+
+def test_stages_wait_for_collectives_of_their_own() -> None:
+    found = run_orders([gpipe(0, 1)], [Stage(1.0, 2.0, waits=(0.5, 0.25))])
+    assert (found.end, found.work) == (3.75, [3.0])
+
+
+def test_ranks_of_a_machine_share_its_cores_while_they_compute() -> None:
+    # One core: two microbatches through two stages take as long as on one rank.
+    stages = [Stage(1.0, 2.0), Stage(1.0, 2.0)]
+    orders = [gpipe(0, 2), gpipe(1, 2)]
+    assert run_orders(orders, stages, float, 2).end == pytest.approx(12.0)
+    # Each has a machine of its own: three thirds of the time of 12 s.
+    assert run_orders(orders, stages, float, 1).end == pytest.approx(9.0)
+
+
+def test_ranks_that_wait_leave_their_core_to_others() -> None:
+    strategy = Pipeline(4, 1)
+    costs = Costs.of(0.0, 1e30, cores=1)
+    assert simulate(layered(4), strategy, 4, costs).step_time == pytest.approx(12.0)
 
 
 def test_stages_keep_as_many_microbatches_as_their_schedule() -> None:
@@ -237,7 +269,77 @@ def test_stages_keep_as_many_microbatches_as_their_schedule() -> None:
 def test_orders_that_wait_for_each_other_are_refused() -> None:
     orders = [one_f_one_b(0, 2, 2), gpipe(1, 1)]
     with pytest.raises(RuntimeError, match="waits for itself"):
-        run_orders(orders, [1.0, 1.0], [1.0, 1.0], [0.0])
+        run_orders(orders, [Stage(1.0, 1.0), Stage(1.0, 1.0)])
+
+
+def test_cuts_say_where_stages_begin() -> None:
+    profile = layered(4)
+    assert stages_of_nodes(profile, 2, (3,)) == [0, 0, 0, 1, 1, 0, 0, 0]
+    found = simulate(profile, Pipeline(2, 1, cuts=(3,)), 2, Costs.of(0.0, 1e30))
+    assert found.compute == pytest.approx(9.0)
+    with pytest.raises(ValueError, match="1 of the layers 1 to 3 for 2 stages, got"):
+        simulate(profile, Pipeline(2, cuts=(1, 2)), 2, Costs.of(0.0, 1e30))
+
+
+def test_microbatches_do_not_shrink_what_depends_on_weights() -> None:
+    profile = layered(1)
+    nodes = tuple([replace(node, held=0.25) for node in profile.nodes])
+    found = simulate(replace(profile, nodes=nodes), Pipeline(1, 4), 1, Costs.of(0.0, 1e30))
+    assert found.step_time == pytest.approx(3.0 + 3 * 2 * 0.25)
+
+
+def test_further_microbatches_add_gradients() -> None:
+    costs = replace(Costs.of(0.0, 1e30, copy=1 / MIB), add=2 / MIB)
+    found = simulate(layered(1), Pipeline(1, 4), 1, costs)
+    # Three sums, and one division.
+    assert found.step_time == pytest.approx(3.0 + 3 * 2.0 + 1.0)
+
+
+# What Python takes
+
+
+def overheads(**seconds: float) -> Costs:
+    return replace(Costs.of(0.0, 1e30), overheads=Overheads(**seconds))
+
+
+def test_split_layers_take_more_calls() -> None:
+    found = simulate(layered(4), TensorParallel(), 2, overheads(layer=0.125))
+    assert found.step_time == pytest.approx(6.0 + 4 * 0.125)
+    # A group of one has DTensors as well, and a model without them does not.
+    assert simulate(layered(4), TensorParallel(1), 1, overheads(layer=0.125)).step_time == 12.5
+    assert simulate(layered(4), DataParallel(), 2, overheads(layer=0.125)).step_time == 12.0
+
+
+def test_units_and_their_parameters_take_time_in_both_passes() -> None:
+    costs = overheads(unit=0.5, gathered=0.125)
+    for ranks in (1, 4):
+        found = simulate(layered(4), FullySharded(cuts=(2,)), ranks, costs)
+        assert found.step_time == pytest.approx(12.0 + 2 * 0.5 + 4 * 0.125)
+
+
+def test_units_are_copied_to_and_from_what_is_sent() -> None:
+    costs = Costs.of(0.0, 1e30, copy=1 / MIB)
+    found = simulate(layered(2), FullySharded(), 4, costs)
+    # Parts twice and wholes twice for both passes; gradients, and their parts once more.
+    assert found.step_time == pytest.approx(6.0 + 2 * (2 * (0.25 + 1) + 1 + 0.25))
+
+
+def test_updates_of_dtensors_take_longer() -> None:
+    costs = overheads(updated=0.25, updated_byte=1 / MIB)
+    assert simulate(layered(2), FullySharded(), 4, costs).step_time == pytest.approx(6 + 0.5 + 0.5)
+    found = simulate(layered(2), TensorParallel(2), 2, costs)
+    assert found.step_time == pytest.approx(3 + 0.5 + 1.0)
+    assert simulate(layered(2), DataParallel(), 4, costs).step_time == pytest.approx(6)
+
+
+def test_updates_of_dtensors_need_memory_meanwhile() -> None:
+    memory = simulate(layered(2), FullySharded(), 4, overheads(temporary=3.0)).memory
+    assert memory.activations == 3 * MIB / 4
+
+
+def test_microbatches_take_time_on_each_stage() -> None:
+    found = simulate(layered(2), Pipeline(1, 4), 1, overheads(microbatch=0.25))
+    assert found.step_time == pytest.approx(6.0 + 4 * 0.25)
 
 
 # Together

@@ -120,7 +120,7 @@ def test_meshes_that_cannot_be_are_refused() -> None:
             init_device_mesh("cpu", (2,), mesh_dim_names=("a", "b"))
         with pytest.raises(RuntimeError, match="Device type with index is not supported"):
             init_device_mesh("cuda:0", (2,))
-        with pytest.raises(RuntimeError, match="must not come twice"):
+        with pytest.raises(RuntimeError, match="must not occur twice"):
             DeviceMesh("cpu", [0, 0])
 
     _ranks(run, 2)

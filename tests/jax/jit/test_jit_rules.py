@@ -342,7 +342,7 @@ def test_an_optimizer_that_is_not_found_is_asked_for() -> None:
         (w * x).sum().backward()
         hidden.optimizer.step()
 
-    with pytest.raises(CaptureError, match=r"Adam, is taken that was not found.*state=optimizer"):
+    with pytest.raises(CaptureError, match=r"Adam, that was not found.*state=optimizer"):
         plugrad_jax.jit(step)(ones(2))
     captured = plugrad_jax.jit(step, state=hidden.optimizer)
     for _ in range(3):

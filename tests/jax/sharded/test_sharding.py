@@ -409,5 +409,5 @@ def test_rules_that_are_none() -> None:
         plugrad_jax.shard_parameters({}, MESH)
     with pytest.raises(TypeError, match="a rule is a regular expression and a spec, got 'weight'"):
         plugrad_jax.shard_parameters(net(), MESH, ["weight"])
-    with pytest.raises(ValueError, match="'\\*' is no regular expression"):
+    with pytest.raises(ValueError, match="'\\*' is not a regular expression"):
         plugrad_jax.shard_parameters(net(), MESH, {"*": ()})

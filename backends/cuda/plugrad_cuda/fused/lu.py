@@ -43,7 +43,7 @@ def lu_factor(run: Runtime, a: Array, pivot: bool) -> Any:
 
 def row_order(run: Runtime, pivots: Array, rows: int) -> Array:
     """What row of the factorized matrix each row of L @ U is: (*, k) pivots give (*, rows). A
-    pivot that is no row ends the kernel."""
+    pivot that is not a row ends the kernel."""
     batch, k = pivots.shape[:-1], pivots.shape[-1]
     order = run.xp.empty((*batch, rows), INT64)
     count = math.prod(batch)

@@ -1,6 +1,6 @@
 """Kernels that draw from distributions by CuPy's generator, whose own numbers they are.
 
-CuPy does not look at parameters. Those outside of a distribution's range are replaced for the draw,
+CuPy does not look at parameters. Those outside a distribution's range are replaced for the draw,
 and have their results put in afterwards.
 """
 
@@ -72,7 +72,7 @@ class Distributions(Family):
         return self.xp.where(unknown, math.nan, known).astype(count.dtype)
 
     def gamma(self, alpha: Array, generator: Any) -> Array:
-        """In float64: 0 for the shape 0, nan for what is no shape."""
+        """In float64: 0 for the shape 0, nan for what is not a shape."""
         drawn = generator.rng.standard_gamma(self.xp.where(alpha > 0, alpha, 1.0))
         others = self.xp.where(alpha == 0, 0.0, math.nan)
         return self.xp.where(alpha > 0, self.xp.asarray(drawn), others)

@@ -149,7 +149,7 @@ class Pointwise(Family):
         return found | self.composed() | self.in_place()
 
     def composed(self) -> dict[str, Kernel]:
-        """Those that are no single function of CuPy."""
+        """Those that are not a single function of CuPy."""
         return {
             "div.Tensor_mode": self.divide_rounded,
             "div.Scalar_mode": self.divide_rounded,

@@ -24,7 +24,7 @@ class ValueAsked(CaptureError):
 
     def __init__(self, tensor: str) -> None:
         super().__init__(
-            f"the value of {tensor} would be a constant of the program, whatever it is later: read "
+            f"the value of {tensor} would be a constant of the program, even if it changes: read "
             "it outside, and pass the number as an argument"
         )
 

@@ -62,8 +62,8 @@ class Count:
 
     def _refuse(self, *_: Any) -> Any:
         raise CaptureError(
-            "an optimizer asks for the value of its step count, which a captured step does not "
-            "know; it can be added to, and used in arithmetic"
+            "an optimizer reads the value of its step count, which a captured step does not "
+            "know; the count can only be used in arithmetic"
         )
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse

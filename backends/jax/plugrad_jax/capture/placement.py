@@ -17,7 +17,7 @@ class Placement:
     Args:
         count: the number of its results.
         named: the mesh that the step names, or None.
-        place: the device that the step computes on if nothing is spread; None if nobody knows.
+        place: the device that the step computes on if nothing is sharded; None if unknown.
 
     Attributes:
         anywhere: whether it was traced so that it can run on several devices.

@@ -82,12 +82,12 @@ class Recorder(Listener):
                 self._lost.pop(id(tensor), None)
 
     def check_stored(self) -> None:
-        """Raise if the step wrote to a copy that would be a view outside of a trace."""
+        """Raise if the step wrote to a copy that would be a view outside a trace."""
         self._copies.clear()
         for line in self._lost.values():
             raise CaptureError(
-                "x[i] is a copy in a captured step if i is a tensor, and what is written to it "
-                f"stays there, at {line}: assign it, x[i] = ..., or use a number for i"
+                "x[i] is a copy in a captured step if i is a tensor, so writes to it do not reach "
+                f"x, at {line}: assign it, x[i] = ..., or use a number for i"
             )
 
     def dispatch(self, kind: str, op: Any, keyset: int, args: tuple[object, ...]) -> Any:
@@ -142,7 +142,7 @@ class Recorder(Listener):
             line = calling_line()
             raise CaptureError(
                 f"the step computes on two devices: {self._placed} is on {self.place}, {what} on "
-                f"{device}" + (f", at {line}" if line else "") + ". A program of XLA runs on one: "
+                f"{device}" + (f", at {line}" if line else "") + ". An XLA program runs on one: "
                 "capture one step for each device, and move tensors between the steps"
             )
 
@@ -151,7 +151,7 @@ class Recorder(Listener):
             if result.device.type not in ("jax", "meta") and _draws(op):
                 raise CaptureError(
                     f"{op.name}() draws random numbers on {result.device}, which a captured step "
-                    "would do once and for all: give it device='jax'"
+                    "would do only once: give it device='jax'"
                 )
             if result.device.type == "jax" and result.device is not self.place:
                 self._compute_on(result.device, f"the result of {op.name}()")
@@ -174,9 +174,9 @@ class Recorder(Listener):
             if isinstance(tensor.array, jax.core.Tracer):
                 raise CaptureError(
                     f"a tensor of shape {tuple(tensor.shape)}, made by {name}(), outlives the "
-                    "step that made it: it has no values, since the step was only traced. Return "
-                    "it from the step, or detach and clone what is to be kept outside into a "
-                    "tensor that was there before"
+                    "step that made it: it has no values, because the step was only traced. Return "
+                    "it from the step, or copy the detached values into a tensor that existed "
+                    "before the step"
                 )
 
 

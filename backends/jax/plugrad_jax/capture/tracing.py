@@ -136,7 +136,7 @@ class Tracing:
     def _known(self) -> set[int]:
         return {id(tensor) for tensor in self.tensors}
 
-    # Inside of the trace
+    # Inside the trace
 
     def _body(
         self, arrays: list[Array], values: list[Array], keys: list[Array], raw: list[Array]
@@ -163,8 +163,8 @@ class Tracing:
     def _check_optimizer(self, optimizer: Any, *_: Any) -> None:
         if not any(optimizer is known for known in self.roots.optimizers):
             raise CaptureError(
-                f"{self.name}: the step of an optimizer, {type(optimizer).__name__}, is taken that "
-                "was not found: name it, jit(..., state=optimizer)"
+                f"{self.name}: the function steps an optimizer, {type(optimizer).__name__}, that "
+                "was not found: pass it, jit(..., state=optimizer)"
             )
 
     def _put_numbers(self, values: list[Array]) -> None:
@@ -218,9 +218,9 @@ class Tracing:
             name = self._name_of(tensor)
             if before.has_graph():
                 raise CaptureError(
-                    f"{name} was there before the step and is written to with a gradient to "
-                    "follow, and its graph would end with the step: write to it under no_grad, "
-                    "or write what is detached"
+                    f"{name} existed before the step, which writes to it while autograd records; "
+                    "this graph would end with the step: write to it under no_grad, "
+                    "or write a detached tensor"
                 )
             initial = self._inputs.get(id(tensor), before.array)
             if tensor.array is not initial:
@@ -264,7 +264,7 @@ class Tracing:
             if len(holder) != len(before):
                 raise CaptureError(
                     f"{name}, a list, has another length after the step; a captured step runs "
-                    "without Python: return what is to be added, and add it outside"
+                    "without Python: return the new elements, and add them outside"
                 )
             items: Any = enumerate(holder)
             old: Any = dict(enumerate(before))
@@ -280,7 +280,7 @@ class Tracing:
             if key in old and isinstance(value, PLAIN) and isinstance(old[key], PLAIN):
                 raise CaptureError(
                     f"the step changes {name}[{key!r}] from {old[key]!r} to {value!r}; a captured "
-                    "step runs without Python, which would not see it again: change it outside, "
+                    "step runs without Python, so it would not happen again: change it outside, "
                     "or make a tensor of it"
                 )
             what = f"{name}[{key!r}]" if isinstance(key, (str, int)) else name
@@ -322,8 +322,8 @@ class Tracing:
         for other in sharers(tensor):
             if id(other) in self.recorder.before:
                 raise CaptureError(
-                    f"what is {name} shares its elements with {self._name_of(other)}, which was "
-                    "there before the step: use .clone()"
+                    f"{name} shares its elements with {self._name_of(other)}, which existed "
+                    "before the step: use .clone()"
                 )
 
     def _name_of(self, tensor: Any) -> str:
@@ -358,7 +358,7 @@ class Tracing:
         try:
             self.recorder.check_left(set())
         except CaptureError:
-            # Cycles of tensors and nodes are no leak.
+            # Cycles of tensors and nodes are not a leak.
             gc.collect()
             self.recorder.check_left(set())
 

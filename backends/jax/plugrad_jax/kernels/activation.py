@@ -211,7 +211,7 @@ def log_softmax(a: Array, dim: int, half_to_float: bool) -> Array:
     """In a trace it leaves its exponentials to the gradient.
 
     XLA does not see that exp(result) is a quotient of what is there already, and computes it anew;
-    and what only one sum needs it computes inside of that, one number after the other. With two
+    and what only one sum needs it computes inside that, one number after the other. With two
     uses the exponentials are computed once, several at a time: a cross entropy of ten classes
     with its gradient takes a fifth less.
     """

@@ -28,7 +28,7 @@ _WORD: Final = 1 << 64
 
 
 def in_dtype(value: Any, dtype: DTypeLike) -> Array:
-    """A Python number in a dtype that may cut it down; it is no constant of the program."""
+    """A Python number in a dtype that may cut it down; it is not a constant of the program."""
     number = jnp.asarray(value)
     if number.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
         number = lax.real(number)

@@ -1,8 +1,8 @@
 """Kernels of matrix products.
 
 Products of float32 are computed in float32 wherever they run, as PyTorch does by default: JAX
-rounds the operands to fewer bits on GPUs and TPUs unless told otherwise, by its own configuration
-(`jax_default_matmul_precision`), which counts here too. 16-bit floats are added up in float32.
+rounds the operands to fewer bits on GPUs and TPUs by default. Its own configuration
+(`jax_default_matmul_precision`) takes precedence. 16-bit floats are added up in float32.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def _class_dim(x: Array) -> int:
 
 
 def _known_targets(x: Array, target: Array, ignore_index: int) -> tuple[Array, Array, Array]:
-    """Targets with the ignored ones made class 0, which ones count, and which are no class."""
+    """Targets with the ignored ones made class 0, which ones count, and which are not a class."""
     known = target != ignore_index
     safe = jnp.where(known, target, 0)
     return safe, known, (safe < 0) | (safe >= x.shape[_class_dim(x)])
@@ -33,7 +33,7 @@ def _known_targets(x: Array, target: Array, ignore_index: int) -> tuple[Array, A
 def _nll_loss(
     x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int
 ) -> tuple[Array, Array, Array, Array]:
-    """The loss, the sum of the weights of the targets that count, whether a target is no class,
+    """The loss, the sum of the weights of the targets that count, whether a target is not a class,
     and the first such target."""
     dtype, x = x.dtype, widen(x)
     if x.ndim == 1 and reduction != "none":

@@ -38,7 +38,7 @@ def _met(padded: Array, tap: tuple[Any, ...], windows: Windows) -> Array:
 
 
 def _first_inside(windows: Windows) -> Any:
-    """Where the first element of each window lies that is no padding."""
+    """Where the first element of each window lies that is not padding."""
     found: Any = np.zeros((), np.int64)
     for axis, size in enumerate(windows.sizes):
         start, spread = windows.starts(axis), windows.dilation[axis]
@@ -211,7 +211,7 @@ def col2im(columns: Array, windows: Windows) -> Array:
     return back(wide)[0].astype(columns.dtype)
 
 
-# With the positions of what is no array among the arguments of the raw kernel.
+# With the positions of what is not an array among the arguments of the raw kernel.
 _MAX: Final = (max_pool, (1, 2, 3, 4, 5))
 _MAX_BACKWARD: Final = (max_pool_backward, (1, 3, 4, 5, 6, 7))
 _AVG: Final = (avg_pool, (1, 2, 3, 4, 5, 6, 7))

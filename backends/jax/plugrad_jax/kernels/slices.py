@@ -1,7 +1,7 @@
 """Copies in which a part was replaced, which is what a write to a view comes down to.
 
 Nothing else is copied where XLA sees that the former array is not used any more, as in a program
-that `plugrad_jax.jit` makes. Where the part starts is no constant of a program, so that a loop
+that `plugrad_jax.jit` makes. Where the part starts is not a constant of a program, so that a loop
 over places compiles it once.
 """
 

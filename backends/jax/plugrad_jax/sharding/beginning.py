@@ -1,4 +1,4 @@
-"""What changes with the first array that is spread: until then nobody pays for it."""
+"""Changes that come with the first sharded array: until then there is no cost."""
 
 from __future__ import annotations
 

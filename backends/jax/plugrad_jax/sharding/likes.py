@@ -1,6 +1,6 @@
 """`zeros_like` and the others: what they make is spread as the tensor that it is like.
 
-They are registered when the first array is spread, so that nobody else pays for them.
+They are registered when the first array is sharded, so that other programs do not pay for them.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _compiled(rules: Rules) -> list[tuple[re.Pattern[str], Any]]:
             found.append((re.compile(pair[0]), pair[1]))
         except re.error as error:
             raise ValueError(
-                f"shard_parameters(): {pair[0]!r} is no regular expression: {error}"
+                f"shard_parameters(): {pair[0]!r} is not a regular expression: {error}"
             ) from None
     return found
 

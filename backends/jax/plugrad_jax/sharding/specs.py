@@ -60,7 +60,7 @@ def _problem(mesh: Mesh, spec: PartitionSpec, shape: tuple[int, ...]) -> str:
     seen: set[str] = set()
     for dim, entry in enumerate(spec):
         if entry is PartitionSpec.UNCONSTRAINED:
-            return "PartitionSpec.UNCONSTRAINED says nothing, and the tensor has to be somewhere"
+            return "PartitionSpec.UNCONSTRAINED says nothing, and the tensor needs a place"
         names = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
         parts = 1
         for name in names:

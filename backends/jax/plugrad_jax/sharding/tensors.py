@@ -129,7 +129,7 @@ def unshard(tensor: Any) -> Any:
     With several processes each of them gets a tensor of its own: all have to call it.
 
     Raises:
-        TypeError: it is no tensor, or on no device of JAX.
+        TypeError: it is not a tensor, or on no device of JAX.
         RuntimeError: it is called in a captured step.
 
     >>> import jax, plugrad, plugrad_jax
@@ -151,7 +151,7 @@ def sharding_of(tensor: Any) -> Any:
         `SingleDeviceSharding`.
 
     Raises:
-        TypeError: it is no tensor, or on no device of JAX.
+        TypeError: it is not a tensor, or on no device of JAX.
         RuntimeError: it is called in a captured step, where XLA decides later.
 
     >>> import jax, plugrad, plugrad_jax

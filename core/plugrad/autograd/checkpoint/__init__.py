@@ -140,7 +140,7 @@ def checkpoint(
 
     Args:
         use_reentrant: False (recommended) records the graph as usual and recomputes what it
-            saved when that is asked for. True runs `function` unrecorded and, in backward, records
+            saved when that is requested. True runs `function` unrecorded and, in backward, records
             it and runs a backward pass of its own: it works with `backward()` without `inputs` only
             and for tensors that are arguments themselves. Without it, True and a warning.
         context_fn: returns two context managers, for the first run and for the recomputation.

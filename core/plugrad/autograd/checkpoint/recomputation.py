@@ -166,7 +166,7 @@ class Region:
         return value
 
     def _take_outside(self, slot: _Slot) -> TensorBase:
-        """For somebody who looks at a saved tensor outside of a pass: it counts as a pass."""
+        """For somebody who looks at a saved tensor outside a pass: it counts as a pass."""
         number = -next(_outside)
         self._recompute(number, slot)
         value = slot.values[number]

@@ -27,7 +27,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         inputs: tensors and other values.
 
     Raises:
-        RuntimeError: `inputs` is no tuple.
+        RuntimeError: `inputs` is not a tuple.
 
     >>> import plugrad
     >>> x = plugrad.ones(1, requires_grad=True) * 2
@@ -57,7 +57,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no tensor among `inputs` requires grad.
 
     Args:
-        inputs: anything; what is no tensor is not looked at.
+        inputs: anything; what is not a tensor is not looked at.
 
     >>> import plugrad
     >>> plugrad.utils.checkpoint.check_backward_validity([plugrad.ones(1, requires_grad=True)])

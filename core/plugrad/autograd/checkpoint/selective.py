@@ -45,7 +45,7 @@ _OFFLOADED = (CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFF
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the operator and its arguments.
+    """Further information for a policy, besides the operator and its arguments.
 
     Attributes:
         is_recompute: False: a policy is asked in the first run only.
@@ -80,7 +80,7 @@ def create_selective_checkpoint_contexts(
 
     Raises:
         TypeError: it is neither a function nor a list.
-        ValueError: an item of the list is no `OpOverload`.
+        ValueError: an item of the list is not an `OpOverload`.
         RuntimeError: in backward, if a kept result was written to; or in a second backward pass
             over the same function.
 

@@ -1,4 +1,4 @@
-"""What anomaly mode does: notes where each node was made, looks for NaNs, tells whose fault it was.
+"""Anomaly mode: records where each node was made, looks for NaNs, and reports their origin.
 
 The mode belongs to the process, as in PyTorch: a node is made on one thread and may run on another.
 """

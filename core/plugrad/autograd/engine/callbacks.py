@@ -1,4 +1,4 @@
-"""Callbacks around a backward pass: at its end for whoever runs in it, and for plugins."""
+"""Callbacks around a backward pass: at its end for code that runs in it, and for plugins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrad.graph.node import Node
 
 @final
 class Observers:
-    """Who is told when a pass begins and ends; the plugin layer fills it in."""
+    """The listeners to the begin and end of a pass; the plugin layer sets them."""
 
     def __init__(self) -> None:
         self.begin: list[Any] = []

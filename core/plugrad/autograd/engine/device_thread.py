@@ -26,7 +26,7 @@ class DeviceThread:
         streams: whether nodes choose among streams: marks of the queue then say nothing of them.
         ready: the engine's queue behind it. It outlives the thread, and with it what came too late.
         thread: its handle; a thread of the pool may stand in for it while it waits.
-        stopping: whether it was told to end.
+        stopping: whether it has to end.
     """
 
     def __init__(self, device: Device, active: ActiveBackend, primitives: Primitives) -> None:
@@ -113,7 +113,7 @@ class DeviceThreads:
             self.thread_of(thread.device)
 
     def serve(self, thread: DeviceThread) -> None:
-        """The main loop of a device's thread: whatever comes, from any pass, until told to end."""
+        """The main loop of a device's thread: runs tasks of all passes until it has to end."""
         state = current_state()
         state.worker = thread
         activated = False

@@ -26,9 +26,11 @@ from plugrad.autograd.engine.reentrant_pool import Handover, ReentrantPool
 from plugrad.autograd.engine.roots import GraphRoot, min_topological_nr, validate_roots
 from plugrad.autograd.engine.run_node import run_node
 from plugrad.autograd.engine.signals import let_python_look
+from plugrad.autograd.engine.telling import tell_of_arrival, tell_of_pass
 from plugrad.device import Device
 from plugrad.dispatch.backends.active import active_backends, queue_of
 from plugrad.dispatch.backends.streams import STREAMS
+from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import LocalState, Snapshot, current_state
 from plugrad.graph.node import Edge, Node
 from plugrad.tensor.base import TensorBase
@@ -81,6 +83,7 @@ class Engine:
         home = ReadyQueue() if worker is None else worker.ready
         outer: GraphTask | None = state.graph_task
         depth: i64 = 0 if outer is None else outer.reentrant_depth + 1
+        trace: Trace | None = None  # who has been told that the pass begins
         task = GraphTask(keep_graph, create_graph, depth, Snapshot(state), home)
         single = len(roots) == 1
         first = roots[0].function
@@ -92,6 +95,9 @@ class Engine:
         try:
             with self._claims:
                 task.compute_dependencies(root, lowest)
+            trace = state.trace
+            if trace is not None:
+                tell_of_pass(trace, task, root)
             buffer = InputBuffer(root._num_inputs() if single else 0)
             if single:
                 if task.streams is None:
@@ -124,6 +130,8 @@ class Engine:
             if task.streams is not None:
                 task.streams.join()  # what failed may have left work behind
             task.close()
+            if trace is not None:
+                trace.leave_pass(task)
             for end in observers.end:
                 end()
 
@@ -400,12 +408,13 @@ class Engine:
         if function._owner is task:
             held: Any = function._buffer
             buffer: InputBuffer = InputBuffer(function._num_inputs()) if held is None else held
+            trace = task.snapshot.trace
+            if trace is not None:
+                tell_of_arrival(trace, task, function, input_nr, grad, buffer)
             if task.streams is None:
-                buffer.add(input_nr, grad, task.create_graph, task.snapshot.trace)
+                buffer.add(input_nr, grad, task.create_graph, trace)
             else:
-                buffer.add_on_streams(
-                    input_nr, grad, task.create_graph, task.snapshot.trace, None, function
-                )
+                buffer.add_on_streams(input_nr, grad, task.create_graph, trace, None, function)
             function._pending -= 1
             if function._pending == 0:
                 function._buffer = None
@@ -422,6 +431,9 @@ class Engine:
         """Queue a node whose inputs are complete, while only this thread works on the pass."""
         device = inputs.device()
         if device.is_host or task.bound or not task.snapshot.multithreading:
+            trace = task.snapshot.trace
+            if trace is not None:
+                trace.queue_node(task, node, "")
             task.outstanding_tasks += 1
             task.home.push(NodeTask(task, node, inputs))
             return
@@ -453,13 +465,14 @@ class Engine:
                 held: Any = function._buffer
                 buffer: InputBuffer = InputBuffer(function._num_inputs()) if held is None else held
                 function._buffer = buffer
+                trace = task.snapshot.trace
+                if trace is not None:
+                    tell_of_arrival(trace, task, function, input_nr, grad, buffer)
                 if task.streams is None:
-                    buffer.add_in_order(
-                        input_nr, grad, task.create_graph, task.snapshot.trace, producer
-                    )
+                    buffer.add_in_order(input_nr, grad, task.create_graph, trace, producer)
                 else:
                     buffer.add_on_streams(
-                        input_nr, grad, task.create_graph, task.snapshot.trace, producer, function
+                        input_nr, grad, task.create_graph, trace, producer, function
                     )
                 function._pending -= 1
                 if function._pending > 0:
@@ -478,8 +491,11 @@ class Engine:
     def _send(self, task: GraphTask, item: NodeTask, device: Device) -> None:
         """Put a task into the queue of the thread that is to run it, and its work into the order
         that the devices keep."""
+        trace = task.snapshot.trace
         try:
             if device.is_host or task.bound or not task.snapshot.multithreading:
+                if trace is not None and item.node is not None:
+                    trace.queue_node(task, item.node, "")
                 worker = task.worker
                 if worker is None:
                     task.home.put(item)
@@ -493,6 +509,8 @@ class Engine:
             inputs = item.inputs
             if inputs is not None:
                 inputs.order_before(thread)
+            if trace is not None and item.node is not None:
+                trace.queue_node(task, item.node, str(device))
             self._threads.push(thread, item)
         except BaseException:
             with task.lock:

@@ -183,7 +183,7 @@ class GraphTask:
         return order
 
     def capture(self, info: ExecInfo, grads: list[TensorBase | None]) -> None:
-        """Keep those inputs of a node that were asked for."""
+        """Keep those inputs of a node that were requested."""
         if info.captures is not None:
             for capture in info.captures:
                 self.captured[capture.index] = grads[capture.input_nr]
@@ -201,12 +201,15 @@ class GraphTask:
         if waiting is None:
             waiting = InputBuffer(function._num_inputs())
             self.not_ready[function] = waiting
+        trace = self.snapshot.trace
+        if trace is not None:
+            is_sum = grad is not None and waiting.values[input_nr] is not None
+            waits_for = self.dependencies[function]
+            trace.arrive(self, function, int(input_nr), grad, is_sum, waits_for - 1)
         if self.streams is None:
-            waiting.add_in_order(input_nr, grad, self.create_graph, self.snapshot.trace, producer)
+            waiting.add_in_order(input_nr, grad, self.create_graph, trace, producer)
         else:
-            waiting.add_on_streams(
-                input_nr, grad, self.create_graph, self.snapshot.trace, producer, function
-            )
+            waiting.add_on_streams(input_nr, grad, self.create_graph, trace, producer, function)
         left = self.dependencies[function] - 1
         self.dependencies[function] = left
         if left > 0:
@@ -233,7 +236,7 @@ class GraphTask:
                 if owner is self:
                     function._pending += 1
                 elif (owner is None or _is_finished(owner)) and not (
-                    # The other pass may let go of a node while its edges are being counted here.
+                    # The other pass may released a node while its edges are being counted here.
                     shared and function in self.dependencies
                 ):
                     function._owner = self
@@ -271,7 +274,7 @@ class GraphTask:
         _mark_needed(exec_info, root, min_topological_nr)
 
     def close(self) -> None:
-        """The pass is over, well or badly: let go of what it held.
+        """The pass is over, with or without an error: release what it held.
 
         Nodes may still name it as their owner; what it refers to must not lead back to them.
         """

@@ -1,18 +1,27 @@
-"""What hooks return: it has to look like what it replaces."""
+"""What hooks return: it has to look like what it replaces. Who listens is told of each."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from plugrad.dispatch.local_state import current_state
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.overridable import call_users
+
+
+def tell_of_hook(kind: str, hook: Any) -> None:
+    """Let who listens to this thread know that a hook of the node that it runs is next."""
+    state = current_state()
+    trace = state.trace
+    if trace is not None:
+        trace.run_hook(state.node, kind, hook)
 
 
 def check_result(hook: Any, before: Any, after: Any) -> None:
     """Whether a hook may replace one value by another.
 
     Raises:
-        TypeError: it returned something that is no tensor.
+        TypeError: it returned something that is not a tensor.
         RuntimeError: what it returned differs in dtype, device or shape, or replaces None.
     """
     if after is None:
@@ -60,6 +69,7 @@ def run_post_accumulate_hooks(hooks: dict[int, Any], variable: TensorBase) -> No
     """
     value: Any = variable
     for hook in list(hooks.values()):
+        tell_of_hook("accumulate", hook)
         result = call_users(hook, (value,))
         if result is not None:
             check_result(hook, value, result)

@@ -1,4 +1,4 @@
-"""Whether a gradient may be written to: only if nobody else can see it."""
+"""Whether a gradient may be written to: only if nothing else refers to it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 from mypy_extensions import i64
 
 from plugrad._generated.calls import call_add_Tensor, call_clone
-from plugrad.autograd.engine.hook_results import check_result, checked_results
+from plugrad.autograd.engine.hook_results import check_result, checked_results, tell_of_hook
 from plugrad.autograd.variable.accumulate_grad import AccumulateGradBase
 from plugrad.graph.node import Node, NodeHooks
 from plugrad.tensor.base import TensorBase, materialize_meta
@@ -38,6 +38,7 @@ def run_leaf_hooks(node: Node, grads: list[TensorBase | None]) -> None:
 def run_tensor_hooks(hooks: dict[int, Any], grads: list[TensorBase | None], index: i64) -> None:
     """Run a tensor's gradient hooks on `grads[index]`, in order; a result replaces it."""
     for hook in list(hooks.values()):
+        tell_of_hook("tensor", hook)
         result = hook(grads[index])
         if result is not None:
             check_result(hook, grads[index], result)
@@ -54,6 +55,7 @@ def run_pre_hooks(hooks: NodeHooks, grads: list[TensorBase | None]) -> list[Tens
     current = grads
     if hooks.pre is not None:
         for hook in list(hooks.pre.values()):
+            tell_of_hook("pre", hook)
             result = call_users(hook, (tuple(current),))
             if result is not None:
                 current = checked_results(hook, current, result)
@@ -67,6 +69,7 @@ def run_post_hooks(
     current = outputs
     if hooks.post is not None:
         for hook in list(hooks.post.values()):
+            tell_of_hook("post", hook)
             result = call_users(hook, (tuple(current), inputs))
             if result is not None:
                 current = checked_results(hook, current, result)

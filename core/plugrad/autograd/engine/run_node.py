@@ -94,5 +94,7 @@ def _call_function(
     if hooks is not None:
         outputs = run_post_hooks(hooks, outputs, seen)
     if not task.keep_graph:
+        if trace is not None:
+            trace.release(node)
         node._release_variables()
     return outputs

@@ -51,7 +51,7 @@ class FunctionCtx:
         self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        """Deprecated: shared memory is tracked without being told."""
+        """Deprecated: shared memory is tracked automatically."""
         warn_at_caller(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically "
             "tracked. Note that calls to `set_()` are not tracked",
@@ -102,7 +102,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     Attributes:
         generate_vmap_rule: whether vmap may derive its rule from `forward` and `backward`.
-        clear_saved_tensors_on_access: whether `ctx.saved_tensors` lets go of the tensors when it
+        clear_saved_tensors_on_access: whether `ctx.saved_tensors` releases the tensors when it
             is read, so that each is freed as soon as `backward` is done with it.
         boxed_grads_call: whether `backward` gets the gradients as one list, from which it may
             remove them.

@@ -1,4 +1,4 @@
-"""`Function.apply` inside of transforms: one level after the other, the innermost first.
+"""`Function.apply` inside transforms: one level after the other, the innermost first.
 
 At a level that records, the Function is a node of that level's graph, and its outputs are those of
 the same Function one level further out. At a level that maps, its `vmap` is called, or a Function

@@ -106,7 +106,7 @@ class FunctionNode(Node):
         """Whether `backward` gets zeros, rather than None, where no gradient arrived.
 
         Raises:
-            TypeError: `value` is no bool.
+            TypeError: `value` is not a bool.
         """
         self._materialize = _as_bool(value, "set_materialize_grads")
 
@@ -199,7 +199,7 @@ class FunctionNode(Node):
                     grads[index] = self._zeros(index)
                 index += 1
         if self._boxed:
-            # The caller lets go of the list's items, so that `backward` alone holds them.
+            # The caller releases the list's items, so that `backward` alone holds them.
             boxed: list[Any] = list(grads)
             for position in range(len(grads)):
                 grads[position] = None
@@ -228,7 +228,7 @@ class FunctionNode(Node):
         return vjp
 
     def _zeros(self, index: i64) -> Any:
-        """Zeros like an output; None for one that is no tensor."""
+        """Zeros like an output; None for one that is not a tensor."""
         metadata = self._metadata_of_input(index)
         if metadata is None:
             constant = self._constant_outputs
@@ -316,7 +316,7 @@ def _as_bool(value: Any, name: str) -> bool:
 
 @final
 class Error(Node):
-    """Passes nothing back: whoever differentiates its outputs gets an error."""
+    """Passes nothing back: differentiating its outputs raises an error."""
 
     def __init__(self, message: str) -> None:
         super().__init__(next_sequence_nr())

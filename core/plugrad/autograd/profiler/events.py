@@ -85,7 +85,7 @@ class FunctionEvent(_Totals):
         forward_event: for a backward node, the call that made it, if that was recorded.
         cpu_parent, cpu_children: the event within which it ran, and those that ran within it.
         input_shapes: per argument its shape, a list of them for a list of tensors, [] for what
-            is no tensor; with `record_shapes`.
+            is not a tensor; with `record_shapes`.
         stack: ``file(line): function`` of the callers, innermost first; with `with_stack`. A
             backward node has that of the call that made it.
         cpu_memory_usage: bytes allocated less bytes freed while it ran; with `profile_memory`.

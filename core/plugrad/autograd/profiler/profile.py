@@ -121,7 +121,7 @@ class profile(Scope):
                 inner.outer = recorder.outer
 
     def _finished(self) -> EventList | None:
-        """The events, made when they are first asked for; None before there can be any."""
+        """The events, made when they are first needed; None before there can be any."""
         if self._events is None and self._recorder is not None and self._state is None:
             self._events = events_of(
                 self._recorder, profile_memory=self.profile_memory, with_flops=self.with_flops

@@ -59,8 +59,8 @@ class Record:
         first_nr, end_nr: the sequence numbers that nodes made in it have; none if equal. For a
             node, its own.
         forward: the call in which this node was made.
-        shapes: one entry per argument, and `result_shape` that of the result, if asked for.
-        stack: pairs of code and line number, innermost first, if asked for.
+        shapes: one entry per argument, and `result_shape` that of the result, if requested.
+        stack: pairs of code and line number, innermost first, if requested.
         allocated: bytes allocated less bytes freed, without those of its children.
         variant: whose variant of the kernel computed the call, and its name; empty for none.
         is_async: whether something else lasts longer that began within, or it ended on another

@@ -19,7 +19,7 @@ from plugrad.graph.support import operators
 from plugrad.memory_format import contiguous_format
 from plugrad.tensor.aliasing.layout import is_row_major_in_numpy, strides
 from plugrad.tensor.aliasing.memory_layout import is_dense
-from plugrad.tensor.aliasing.placement import put_where
+from plugrad.tensor.aliasing.placement import placed_like, put_where
 from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.base import (
     ANY_GRAD_DTYPE,
@@ -28,6 +28,7 @@ from plugrad.tensor.base import (
     detached,
     make_tensor,
     materialize_meta,
+    replace_array,
     sizes_of,
 )
 
@@ -97,13 +98,12 @@ class AccumulateGradBase(Node):
         if meta.grad_fn is not None:
             raise RuntimeError("leaf variable has been moved into the graph interior")
         if grads[0] is not None and meta.requires_grad:
+            _move(grads, variable if meta.grad is None else meta.grad)
             with _locks.locks[(id(meta) >> 6) % STRIPES]:
                 grad = meta.grad
                 if grad is None:
                     # The engine keeps what hooks are to see of a node that has some.
-                    grad = _own(grads, variable, 0 if self._node_hooks is None else 1)
-                    put_where(grad, variable)
-                    meta.grad = grad
+                    meta.grad = _own(grads, variable, 0 if self._node_hooks is None else 1)
                 elif current_state().grad_enabled:
                     total = call_add_Tensor(grad, _first(grads))
                     meta.grad = total if _has_layout_of(total, grad) else _copy_like(total, grad)
@@ -112,6 +112,19 @@ class AccumulateGradBase(Node):
         if meta.post_hooks:
             run_post_accumulate_hooks(meta.post_hooks, variable)
         return []
+
+
+def _move(grads: list[TensorBase | None], target: TensorBase) -> None:
+    """Bring a gradient to where the leaf's is to be.
+
+    Not under a lock: this may wait for other ranks, which may be threads that need that lock.
+    """
+    grad = _first(grads)
+    array = placed_like(grad._backend_array, target._backend_array)
+    if array is not grad._backend_array:
+        moved = call_clone(grad)
+        replace_array(moved, array)
+        grads[0] = moved
 
 
 def _first(grads: list[TensorBase | None]) -> TensorBase:
@@ -204,6 +217,7 @@ def _copy_like(grad: TensorBase, variable: TensorBase) -> TensorBase:
     copy: TensorBase = operators["empty_strided"](
         sizes_of(variable), _layout_for(variable), dtype=grad.dtype, device=grad.device
     )
+    put_where(copy, variable)
     operators["copy_"](copy, grad)
     # Nobody has seen it yet: its history of writes begins now.
     copy._shared_storage = None

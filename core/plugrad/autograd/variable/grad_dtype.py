@@ -17,7 +17,7 @@ def grad_dtype_of(tensor: TensorBase) -> DType | None:
     """The dtype that gradients of a leaf are cast to; None if they stay as they come.
 
     Raises:
-        RuntimeError: the tensor is no leaf.
+        RuntimeError: the tensor is not a leaf.
     """
     if grad_fn_of(tensor) is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
@@ -28,8 +28,8 @@ def set_grad_dtype(tensor: TensorBase, value: Any) -> None:
     """Say which dtype gradients of a leaf are cast to; None leaves them as they come.
 
     Raises:
-        RuntimeError: neither a dtype nor None; the tensor is no leaf, or has a gradient of another
-            dtype.
+        RuntimeError: it is neither a dtype nor None; the tensor is not a leaf, or has a gradient of
+            another dtype.
     """
     if value is not None and not isinstance(value, DType):
         raise RuntimeError(

@@ -66,7 +66,7 @@ def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Any) -> Removab
     """Call `hook(tensor)` after a gradient was accumulated into a leaf's `.grad`.
 
     Raises:
-        RuntimeError: the tensor does not require grad, or is no leaf.
+        RuntimeError: the tensor does not require grad, or is not a leaf.
     """
     if not needs_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")

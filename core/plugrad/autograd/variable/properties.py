@@ -40,7 +40,7 @@ def set_requires_grad(tensor: TensorBase, value: Any) -> None:
     """Assign `requires_grad` of a leaf.
 
     Raises:
-        RuntimeError: the tensor is no leaf, or of a dtype that has no gradient.
+        RuntimeError: the tensor is not a leaf, or of a dtype that has no gradient.
     """
     if not isinstance(value, bool):
         raise RuntimeError("requires_grad must be a bool")
@@ -55,7 +55,7 @@ def requires_grad_(tensor: TensorBase, value: Any) -> None:
     """`Tensor.requires_grad_`, which may also be asked of a non-leaf that requires grad already.
 
     Raises:
-        TypeError: `value` is no bool.
+        TypeError: `value` is not a bool.
         RuntimeError: False for a non-leaf, or a dtype that has no gradient.
     """
     if not isinstance(value, bool):

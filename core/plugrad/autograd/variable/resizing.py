@@ -1,4 +1,4 @@
-"""`resize_` and `set_`: a tensor gets another shape or other memory, and the graph is not told."""
+"""`resize_` and `set_`: a tensor gets another shape or other memory, unknown to the graph."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def resize_(
         memory_format: where the elements are to lie; one that is given is obeyed even then.
 
     Raises:
-        RuntimeError: it requires grad, and is no inference tensor; a size is negative; the format
-            is none for tensors of that rank.
+        RuntimeError: it requires grad, and is not an inference tensor; a size is negative; the
+            format does not fit tensors of that rank.
     """
     if needs_grad(tensor) and not is_inference(tensor):
         raise RuntimeError("cannot resize variables that require grad")

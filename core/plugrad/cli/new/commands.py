@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, get_type_hints
 import typer
 
 from plugrad.cli.doctor import core_version
+from plugrad.cli.groups import Group
 from plugrad.cli.new import names, package
 from plugrad.cli.new.names import ScaffoldError
 from plugrad.cli.new.questions import Questions, git_author, is_terminal
@@ -24,14 +25,15 @@ from plugrad.dispatch.backends.api_version import API_VERSION
 from plugrad.plugins.releases import fitting_range
 
 HELP: Final = """
-Write a package for a **backend**, for **operators** of your own, or with **kernels** alone: it
-installs and passes its tests as it is, and from there you change it.
+Write a package for a backend, for operators, or with kernels alone.
 
-    plugrad new backend foo      # plugrad-foo: device="foo"
+It installs and passes its tests as it is, and from there you change it.
 
-    plugrad new ops foo          # plugrad-foo: plugrad.ops.foo.*
+    plugrad new backend foo
 
-    plugrad new kernels foo      # plugrad-foo: other kernels for the cpu
+    plugrad new ops foo
+
+    plugrad new kernels foo
 
 Without options you are asked. Scripts say `--yes`. Nothing that exists is ever overwritten.
 """
@@ -57,7 +59,7 @@ Distribution = Annotated[
 ]
 Author = Annotated[
     str | None,
-    typer.Option(metavar="'NAME <EMAIL>'", help="Who writes it.  [default: what git knows]"),
+    typer.Option(metavar="'NAME <EMAIL>'", help="The author.  [default: from git's configuration]"),
 ]
 License = Annotated[
     str | None,
@@ -69,8 +71,10 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take the de
 app = typer.Typer(
     name="new",
     help=HELP,
+    cls=Group,
+    add_completion=False,  # that of `plugrad` has it
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -153,7 +157,7 @@ def backend(
         typer.Option(
             "--style",
             metavar="STYLE",
-            help="**kernels**: written by hand for an array class of your own. **namespace**: "
+            help="kernels: written by hand for an array class of your own. namespace: "
             "derived from a library that follows the Python array API standard.  "
             "[default: kernels]",
         ),
@@ -206,7 +210,7 @@ def ops(
         typer.Option(
             "--style",
             metavar="STYLE",
-            help="**yaml**: entries with schema and derivative, kernels per backend. **python**: "
+            help="yaml: entries with schema and derivative, kernels per backend. python: "
             "functions with `custom_op`.  [default: yaml]",
         ),
     ] = None,

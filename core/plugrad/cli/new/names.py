@@ -85,8 +85,8 @@ def check_distribution(distribution: str) -> None:
     """Raise unless a new distribution can have this name, and its package the name it implies."""
     if not _DISTRIBUTION.fullmatch(distribution):
         raise ScaffoldError(
-            f"{distribution!r} is no distribution name: letters, digits and single '-', '_' or '.' "
-            "between them"
+            f"{distribution!r} is not a distribution name: letters, digits and single '-', '_' or "
+            "'.' between them"
         )
     if len(distribution) > LONGEST_DISTRIBUTION:
         raise ScaffoldError(f"{distribution!r} is longer than {LONGEST_DISTRIBUTION} characters")
@@ -120,7 +120,7 @@ def check_module(name: str) -> None:
     parts = name.split(".")
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
         raise ScaffoldError(
-            f"{name!r} is no module: expected a name such as 'array_api_strict' or 'jax.numpy'"
+            f"{name!r} is not a module: expected a name such as 'array_api_strict' or 'jax.numpy'"
         )
     proposed = STANDARD_MODULES.get(name)
     hint = f"; try {proposed!r}, which does (pip install array-api-compat)" if proposed else ""

@@ -83,16 +83,16 @@ LAYOUTS: Final[dict[str, dict[str, str]]] = {
 
 # What the README says of the files that are the author's to change.
 PURPOSES: Final = {
-    "$package/backend.py": "the backend: name, conversions, and what else plugrad has to know",
+    "$package/backend.py": "the backend: name, conversions, and its other properties",
     "$package/kernels.py": "the kernels, by operator",
-    "$package/cpu.py": "kernels on NumPy arrays; other backends get modules beside it",
+    "$package/cpu.py": "kernels on NumPy arrays; add modules for other backends next to it",
     "tests/test_kernels.py": "the kernels against the backend's own",
-    "$package/array.py": "the arrays, which NumPy stands in for: put your library's in their place",
+    "$package/array.py": "the arrays, simulated with NumPy: replace them by those of your library",
     "$package/operators.yaml": "the operators: schema, derivative, who computes them",
     "$package/operators.py": "the operators as Python functions",
     "$package/functions.py": "what operators.yaml names: checks, and operators made of others",
     "$package/cases.py": "calls that plugrad's kit makes tests of",
-    "$package/kernels/cpu.py": "kernels on NumPy arrays; other backends get modules beside it",
+    "$package/kernels/cpu.py": "kernels on NumPy arrays; add modules for other backends next to it",
 }
 
 # SPDX expression -> template of its text, by the spelling without case.
@@ -130,11 +130,11 @@ def _filled(folder: Traversable, template: str, values: Mapping[str, str]) -> st
 
 
 def refuse_existing(target: Path) -> None:
-    """Raise if anything but an empty repository stands where the package shall be."""
+    """Raise if the target exists and is not an empty repository."""
     if not os.path.lexists(target):
         return
     if not target.is_dir():
-        raise ScaffoldError(f"{target} exists and is no folder; nothing was written")
+        raise ScaffoldError(f"{target} exists and is not a folder; nothing was written")
     there = sorted(entry.name for entry in target.iterdir() if entry.name not in ALLOWED)
     if there:
         shown = ", ".join(there[:3]) + (f" and {len(there) - 3} more" if len(there) > 3 else "")
@@ -179,7 +179,7 @@ def _move(stage: Path, target: Path) -> None:
         for entry in sorted(stage.iterdir()):
             place = target / entry.name
             if os.path.lexists(place):
-                raise FileExistsError(f"{place} has come into being")
+                raise FileExistsError(f"{place} was created by another program")
             entry.rename(place)
             moved.append(place)
     except OSError:

@@ -44,7 +44,7 @@ class Questions:
         value = default if given is None else given
         if value is None:
             raise ScaffoldError(
-                f"{option} is missing, and there is no terminal to ask for it: give {option}"
+                f"{option} is missing, and there is no terminal to ask in: give {option}"
             )
         check(value)
         return value

@@ -77,7 +77,7 @@ class ActiveBackend:
 
     @property
     def added_kernels(self) -> dict[str, dict[str, Any]]:
-        """What others bring, by owner."""
+        """What others provide, by owner."""
         return {brought.owner: brought.table for brought in self.sources.brought}
 
     def set_fallback(self, name: str) -> None:
@@ -87,11 +87,11 @@ class ActiveBackend:
             _tell_change()
 
     def add_kernels(self, source: Any, owner: str) -> None:
-        """Take kernels that somebody else brings, for operators of any namespace.
+        """Take kernels of another package, for operators of any namespace.
 
         Args:
             source: as `kernel_table` takes it.
-            owner: who brings them, in words for an error message.
+            owner: who provides them, in words for an error message.
 
         Raises:
             PluginError: the backend, or another owner, has a kernel of that name; nothing is taken.
@@ -126,19 +126,19 @@ class ActiveBackend:
         conflict: Callable[[str, list[str]], Any] | None,
         features: Mapping[str, bool] | None = None,
     ) -> None:
-        """In one step, put what others bring now in the place of what they brought before, and
+        """In one step, put what others provide now in the place of what they provided before, and
         say whose kernel comes first for which operators: see `KernelSources`; without `features`,
         variants may use what they might before."""
         if self.sources.settle(brought, chosen, conflict, features):
             _tell_change()
 
     def check_names(self, table: Mapping[str, Any], whose: str) -> None:
-        """PluginError if a kernel has a name that is no operator's."""
+        """PluginError if a kernel has a name that is not an operator's."""
         if _hooks.operator_names is not None:
             check_names(table, _hooks.operator_names(), whose)
 
     def unknown_names(self, table: Mapping[str, Any]) -> dict[str, str]:
-        """The names of kernels that are no operator's, with what there is to say."""
+        """The names of kernels that are not an operator's, with what there is to say."""
         if _hooks.operator_names is None:
             return {}
         return unknown_names(table, _hooks.operator_names())
@@ -199,7 +199,7 @@ class ActiveBackend:
         return self._checked_host(self.backend.copy_to_host(array, non_blocking), "copy_to_host")
 
     def _checked_host(self, found: Any, method: str) -> Any:
-        # NumPy makes its interface anew whenever it is asked for.
+        # NumPy makes its interface anew whenever it is read.
         if type(found) is not np.ndarray and not hasattr(found, "__array_interface__"):
             raise TypeError(
                 f"{method}() of backend {self.name!r} must return a NumPy array, got "
@@ -288,12 +288,12 @@ _lock: Final[Any] = threading.RLock()
 
 
 def set_backend_loader(loader: Callable[[str], Backend | None] | None) -> None:
-    """`loader(name)` is asked for a backend that is not active yet; it returns None or raises."""
+    """`loader(name)` is called for a backend that is not active yet; it returns None or raises."""
     _hooks.loader = loader
 
 
 def set_default_device_source(source: Callable[[], Device] | None) -> None:
-    """`source()` is asked for the device of tensors that are made without naming one."""
+    """`source()` returns the device of tensors that are created without naming one."""
     _hooks.default_device = source
 
 
@@ -305,7 +305,7 @@ def set_change_listener(listener: Callable[[], None]) -> None:
 def set_activation_hooks(
     configure: Callable[[Backend], None] | None, complete: Callable[[ActiveBackend], None] | None
 ) -> None:
-    """`configure(backend)` is called before a backend is asked for its kernels, `complete(active)`
+    """`configure(backend)` is called before the kernels of a backend are read, `complete(active)`
     before and after it becomes known, which may be more than once."""
     _hooks.configure = configure
     _hooks.complete = complete
@@ -317,7 +317,7 @@ def set_operator_names(names: Callable[[], set[str]]) -> None:
 
 
 def set_own_backend(backend: Backend) -> None:
-    """Have a backend that is part of the core, and becomes active when it is first asked for."""
+    """Have a backend that is part of the core, and becomes active when it is first requested."""
     _hooks.own[backend.name] = backend
 
 
@@ -330,8 +330,8 @@ def activate_backend(backend: Backend) -> ActiveBackend:
     """Register a backend: hand out its dispatch bits, make its kernels known.
 
     Raises:
-        TypeError: `backend` is no Backend.
-        ValueError: its name is no identifier, or belongs to another active backend.
+        TypeError: `backend` is not a Backend.
+        ValueError: its name is not an identifier, or belongs to another active backend.
         PluginError: it was written for a version of the contract that does not fit.
     """
     if not isinstance(backend, Backend):
@@ -408,7 +408,7 @@ def find_backend(name: str) -> ActiveBackend:
     """The active backend of a device type; loads it if an installed plugin provides it.
 
     Raises:
-        BackendNotFoundError: nobody provides it; the message says what to install.
+        BackendNotFoundError: no plugin provides it; the message says what to install.
     """
     found = _active.get(name)
     if found is not None:

@@ -76,7 +76,7 @@ def check_api_version(
     try:
         wanted = as_api_version(version)
     except TypeError as error:
-        raise PluginError(f"{who} states an unusable api_version: {error}") from None
+        raise PluginError(f"{who} declares an invalid api_version: {error}") from None
     if wanted[0] == current[0] and wanted[1] <= current[1]:
         return wanted
     plugin = distribution or "the plugin"
@@ -84,7 +84,7 @@ def check_api_version(
     if wanted < current:
         remedy = (
             f"that is too old; upgrade {plugin}{_pip_upgrade(distribution)}, or downgrade plugrad "
-            f"to a release that speaks version {wanted[0]}.x"
+            f"to a release with version {wanted[0]}.x"
         )
     else:
         remedy = (
@@ -93,7 +93,7 @@ def check_api_version(
         )
     raise PluginError(
         f"{who} was written for version {wanted_text} of the plugin contract, and this plugrad "
-        f"speaks version {format_api_version(current)}: {remedy}"
+        f"has version {format_api_version(current)}: {remedy}"
     )
 
 
@@ -128,12 +128,12 @@ def deprecated(
     since_text = format_api_version(since)
     if current > since:
         raise PluginError(
-            f"{what} was deprecated in version {since_text} of the plugin contract, and is gone in "
-            f"version {format_api_version(current)}: {instead}"
+            f"{what} was deprecated in version {since_text} of the plugin contract, and was "
+            f"removed in version {format_api_version(current)}: {instead}"
         )
     warnings.warn(
-        f"{what} is deprecated since version {since_text} of the plugin contract, and will be gone "
-        f"in the next one: {instead}",
+        f"{what} is deprecated since version {since_text} of the plugin contract, and will be "
+        f"removed in the next one: {instead}",
         PluginDeprecationWarning,
         stacklevel=stacklevel + 1,
     )

@@ -90,7 +90,7 @@ def learn_needs(table: Mapping[str, Iterable[str]]) -> None:
 
 
 def needs_of(op: Operator) -> tuple[Operator, ...] | None:
-    """The operators that a decomposition calls directly; None where nobody has looked."""
+    """The operators that a decomposition calls directly; None if this is not known."""
     name = short_name(op)
     names = _learned.get(name) if "::" in name else needs().get(name)
     if names is None:

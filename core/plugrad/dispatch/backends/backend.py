@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Backend:
-    """An array library that plugrad computes with. Subclass it, and fill in what differs.
+    """An array library that plugrad computes with. Subclass it and override what differs.
 
     A backend for arrays in host memory needs a name, the array type and kernels:
 
@@ -37,11 +37,11 @@ class Backend:
 
     Attributes:
         name: the device type, as in ``device="foo"``; a lower-case identifier.
-        array_type: what kernels return; anything else goes through `as_array`.
+        array_type: the class of kernels' results; other results are passed to `as_array`.
         key_name: name of its dispatch key, by default the name with a capital: ``Foo``.
         mutable: whether kernels may write into arrays.
-        fallback: the backend that computes what this one cannot, "cpu" say; None raises instead.
-            The configuration can set it as well.
+        fallback: the backend that computes what this one cannot, such as "cpu"; None to raise an
+            error instead. The configuration can set it as well.
         api_version: the version of this contract that the backend was written for, such as (1, 0).
     """
 
@@ -66,7 +66,7 @@ class Backend:
     def from_array_namespace(xp: Any, name: str | None = None, **options: Any) -> Any:
         """A complete backend from a namespace of the Python array API standard, 2023.12 or later.
 
-        Its kernels are the namespace's functions; what the standard lacks is made of them. See
+        Its kernels are the namespace's functions; other operators are made of them. See
         `plugrad.plugins.array_namespace.ArrayNamespaceBackend` for the options.
         """
         if _namespaces.make is None:
@@ -74,16 +74,16 @@ class Backend:
         return _namespaces.make(xp, name, options)
 
     def options(self) -> Mapping[str, object]:
-        """What can be set under ``[backends.<name>]`` in the configuration, with the defaults."""
+        """The options under ``[backends.<name>]`` in the configuration, with their defaults."""
         return {}
 
     def configure(self, options: Mapping[str, object]) -> None:
-        """Take the options, those that nobody set included; called once, before the first use."""
+        """Receive the options, including defaults; called once, before the first use."""
 
     def device_count(self) -> int:
         """How many devices there are; a backend with one device names it without an index.
 
-        Must not raise: where there is none to be had, the answer is 0, and `problem` says why.
+        Must not raise: if there is none, the result is 0, and `problem` says why.
         """
         return 1
 
@@ -92,18 +92,18 @@ class Backend:
         return 0
 
     def problem(self) -> str | None:
-        """Why there is no device, in a sentence, and the command that mends it; None if nothing is
+        """Why there is no device, in a sentence, and the command that fixes it; None if nothing is
         wrong.
 
-        Who chooses a backend without a device gets a RuntimeError with this sentence, and
+        Selecting a backend without a device raises a RuntimeError with this sentence, and
         ``plugrad backends`` and ``plugrad doctor`` print it, as in "driver not found: install
         one, ``nvidia-smi`` shows whether it works".
         """
         return None
 
     def describe(self) -> Mapping[str, str]:
-        """Facts for ``plugrad doctor``, by what they are: versions of the library and the driver,
-        the devices' names, what computes. Must not raise, and need not find a device."""
+        """Facts for ``plugrad doctor``, by name: versions of the library and the driver, names of
+        devices, the kind of processor. Must not raise, also if there is no device."""
         return {}
 
     def kernels(self) -> Any:
@@ -119,8 +119,8 @@ class Backend:
         return tuple([dtype for dtype in ALL_DTYPES if _accepts(self, dtype)])
 
     def autocast_dtypes(self) -> tuple[DType, ...]:
-        """The dtypes that `plugrad.autocast` may run operators in, the default one first; none: the
-        backend has no autocast.
+        """The dtypes that `plugrad.autocast` may use, the default one first; if empty, the backend
+        has no autocast.
 
         By default bfloat16 and float16, as far as arrays can have them. Which operators run in
         them, and which in float32, is the same for all backends but the CPU: PyTorch's lists for
@@ -129,12 +129,12 @@ class Backend:
         return tuple([dtype for dtype in (bfloat16, float16) if _accepts(self, dtype)])
 
     def capabilities(self) -> frozenset[str]:
-        """What the backend has beyond kernels, by what it overrides.
+        """The backend's features beyond kernels, derived from the methods that it overrides.
 
         "mutable": kernels may write into arrays. "random": generators of its own. "strides":
         arrays have a layout. "dlpack": memory is exchanged without a copy. "streams": work is
-        asynchronous. "jit": functions can be made one program. "compile": captured steps can be
-        lowered. "pinned": host memory can be page-locked.
+        asynchronous. "jit": functions can be compiled into one program. "compile": captured steps
+        can be lowered. "pinned": host memory can be page-locked.
         """
         found = [
             word
@@ -144,11 +144,11 @@ class Backend:
         return frozenset([*found, "mutable"] if self.mutable else found)
 
     def as_array(self, value: Any) -> Any:
-        """Turn what a kernel returned, and is no `array_type`, into an array: a NumPy scalar,
-        say.
+        """Convert a kernel's result that is not an `array_type`, such as a NumPy scalar, into an
+        array.
 
         Raises:
-            TypeError: it cannot be turned into one; by default whatever is no `array_type`.
+            TypeError: it cannot be converted; by default anything that is not an `array_type`.
         """
         if isinstance(value, self.array_type):
             return value
@@ -167,21 +167,20 @@ class Backend:
         return result
 
     def has_values(self, array: Any) -> bool:
-        """Whether `to_host` could be asked for an array; not while it stands in for others, in a
-        function that is traced. `x[i]` with a tensor `i` without values does not ask for it."""
+        """Whether `to_host` could be called for an array; false for a placeholder in a
+        traced function. `x[i]` with a tensor `i` without values is then computed without it."""
         return True
 
     def is_local(self, array: Any) -> bool:
-        """Whether this process can get all elements of an array, whatever other processes do. A
-        tensor whose array is not local prints without them."""
+        """Whether this process can read all elements of an array without other processes. A tensor
+        whose array is not local prints without them."""
         return True
 
     def run_again(self, kernel: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
-        """What another call of a kernel gives, after one on these arguments has raised `error`.
+        """The result of calling a kernel again, after a call with these arguments raised `error`.
 
-        Override it where arguments can be mended: arrays that are in different places, say. Nothing
-        is asked where nothing fails. By default, and wherever it is something else that is wrong,
-        it raises `error`.
+        Override it if arguments can be fixed, such as arrays in different places. It is called
+        only after a failure. By default, and for any other problem, it raises `error`.
         """
         raise error
 
@@ -195,22 +194,22 @@ class Backend:
     def copy_from_host(
         self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
     ) -> Any:
-        """Host data on device `index`, in memory of its own: what `Tensor.to` gives.
+        """Host data on device `index`, in new memory, for `Tensor.to`.
 
         Override it if `from_host` copies anyway, or if copies can overlap with work.
 
         Args:
-            non_blocking: may return before the copy is done; nobody writes to `array` before.
+            non_blocking: may return before the copy is done; `array` is not written to before.
         """
         return self.from_host(array.copy("K"), index)
 
     def copy_to_host(self, array: Any, non_blocking: bool = False) -> np.ndarray[Any, Any]:
-        """Host data of an array, in writable memory of its own: what `Tensor.cpu` gives.
+        """Host data of an array, in new writable memory, for `Tensor.cpu`.
 
         Override it if `to_host` copies anyway, or if copies can overlap with work.
 
         Args:
-            non_blocking: may return before the copy is done; whoever reads it synchronizes before.
+            non_blocking: may return before the copy is done; readers synchronize first.
         """
         host = self.to_host(array)
         return host.copy("K") if hasattr(host, "__array_interface__") else host
@@ -224,7 +223,7 @@ class Backend:
         return self.from_host(self.to_host(array).copy("K"), index)
 
     def pin(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """A copy of host data in memory that devices read and write on their own: page-locked.
+        """A copy of host data in page-locked memory, which devices can access directly.
 
         Raises:
             RuntimeError: the backend has no such memory.
@@ -232,7 +231,7 @@ class Backend:
         raise RuntimeError("Need to provide pin_memory allocator to use pin memory.")
 
     def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
-        """Whether host data lies in memory that `pin` gave."""
+        """Whether host data is in memory from `pin`."""
         return False
 
     def native_dtype(self, dtype: DType) -> Any:
@@ -240,10 +239,10 @@ class Backend:
         return dtype.numpy
 
     def dtype_of(self, array: Any) -> DType:
-        """The dtype of an array; by default that of NumPy with the same name.
+        """The dtype of an array; by default the one with the name of its NumPy dtype.
 
         Raises:
-            TypeError: the array's dtype is none of NumPy's, or none that plugrad has.
+            TypeError: the array's dtype is not a NumPy dtype, or plugrad lacks it.
         """
         native: Any = array.dtype
         try:
@@ -251,14 +250,14 @@ class Backend:
         except AttributeError:
             raise TypeError(
                 f"dtype_of() of backend {self.name!r} got an array of dtype {native!r}, which is "
-                "none of NumPy's: override dtype_of(array) and native_dtype(dtype)"
+                "not a NumPy dtype: override dtype_of(array) and native_dtype(dtype)"
             ) from None
 
     def features(self, capability: str) -> Mapping[str, bool]:
-        """What of the hardware variants of kernels may need: by name, whether they may use it.
+        """The hardware features that variants of kernels may require: by name, whether usable.
 
-        Names that are not in it mean nothing to the backend, so a variant that needs one has a
-        wrong declaration.
+        The backend does not know other names; a variant that requires one has a wrong
+        declaration.
 
         Args:
             capability: `cpu_capability` of the configuration, for backends that compute on the
@@ -270,7 +269,7 @@ class Backend:
         return {}
 
     def is_contiguous(self, array: Any) -> bool:
-        """Whether an array's elements lie in memory row by row, without gaps."""
+        """Whether an array is contiguous: row-major, without gaps."""
         expected = 1
         strides = self.strides(array)
         for size, stride in zip(reversed(array.shape), reversed(strides), strict=True):
@@ -296,7 +295,7 @@ class Backend:
         """A DLPack capsule of an array's memory; `options` are those of ``__dlpack__``.
 
         Raises:
-            BufferError: the array cannot be shared, or not in the way that is asked for.
+            BufferError: the array cannot be shared, or not in the way that is requested.
         """
         exporter = getattr(array, "__dlpack__", None)
         if exporter is None:
@@ -320,7 +319,7 @@ class Backend:
         raise BufferError(f"backend {self.name!r} does not share memory through DLPack")
 
     def dlpack_type(self) -> int:
-        """DLPack's number for the kind of memory that arrays are in; -1 if it has none.
+        """DLPack's number for the kind of memory of the arrays; -1 if there is none.
 
         `plugrad.from_dlpack` gives memory of that kind to this backend.
         """
@@ -335,33 +334,33 @@ class Backend:
         )
 
     def make_queue(self, index: int) -> DeviceQueue:
-        """The order in which a device works, as the engine sees it."""
+        """The engine's queue for a device."""
         return DeviceQueue()
 
     def synchronize(self, index: int) -> None:
-        """Wait until a device has finished what was asked of it."""
+        """Wait until a device has finished its queued work."""
 
     def num_threads(self) -> int:
-        """How many threads of the processor one operator may use: those of the libraries that it
-        calls, too."""
+        """The number of processor threads that one operator may use, including those of libraries
+        that it calls."""
         return 1
 
     def set_num_threads(self, count: int) -> None:
-        """Let operators use so many threads of the processor, or fewer.
+        """Limit the number of processor threads that operators use.
 
-        Called with what `plugrad.set_num_threads` or the configuration says, also before the first
-        use; never, if nobody says anything. By default it is ignored.
+        Called with the value of `plugrad.set_num_threads` or the configuration, also before the
+        first use; not called if neither is set. By default it has no effect.
         """
 
     def jit(self, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """A version of a function over tensors that runs as one program; `plugrad.compile` calls
         it.
 
-        It has the results and effects of the function: gradients, what the optimizer changes, and
-        random numbers. Where it cannot have them it raises.
+        It has the same results and effects as the function: gradients, updates of the optimizer,
+        and random numbers. It raises if it cannot reproduce them.
 
         Args:
-            function: over tensors and whatever holds tensors.
+            function: over tensors and objects that hold tensors.
             options: the backend's own.
         """
         raise NotImplementedError(f"backend {self.name!r} does not compile functions")
@@ -369,48 +368,48 @@ class Backend:
     def arena(
         self, size: int, parts: list[tuple[int, tuple[int, ...], tuple[int, ...], Any]]
     ) -> list[Any] | None:
-        """Arrays in one stretch of new memory, for what a compiled step computes on the way; None
-        if the backend's kernels shall always make their results.
+        """Arrays in one block of new memory, for intermediate results of a compiled step; None if
+        the backend's kernels always allocate their results.
 
         Args:
             size: of the memory, in bytes.
-            parts: of each array the offset in bytes, a multiple of 64; shape; strides in bytes;
-                native dtype. Some overlap: they are not needed at the same time.
+            parts: for each array the offset in bytes, a multiple of 64; shape; strides in bytes;
+                native dtype. Arrays that are not needed at the same time overlap.
         """
         return None
 
     def current_stream(self, index: int) -> Any:
-        """The stream that the calling thread's work for a device goes to, of those it has.
+        """The calling thread's current stream of a device.
 
-        For backends whose devices have several orders of work, of which each thread chooses one;
-        they override `use_stream` and `record_stream`, too. The engine then runs a node on the
-        stream that its forward ran on, and orders the streams by marks.
+        For backends whose devices have several streams, of which each thread chooses one. They
+        override `use_stream` and `record_stream`, too. The engine then runs a node on the
+        stream of its forward call, and orders the streams with events.
 
         Streams are hashable, equal if they are the same, and have two methods, which any thread
-        may call: ``record_event()`` gives a mark after the work they were given so far, and
-        ``wait_event(event)`` makes what they are given from now on wait for a mark of a stream
-        of any device of the backend. What a kernel returns, copies between devices included, is
-        in the order of the calling thread's current stream of the result's device.
+        may call: ``record_event()`` returns an event after the work queued so far, and
+        ``wait_event(event)`` makes later work wait for an event of a stream of any device of
+        the backend. Results of kernels, including copies between devices, are ordered on the
+        calling thread's current stream of the result's device.
         """
         return None
 
     def use_stream(self, index: int, stream: Any) -> None:
-        """Let the calling thread's work for a device go to a stream that `current_stream`
-        returned, maybe in another thread."""
+        """Make a stream current on the calling thread; `current_stream` returned it, maybe on
+        another thread."""
 
     def record_stream(self, array: Any, stream: Any) -> None:
-        """Note that an array, made on one stream, is in use on another one too.
+        """Record that an array, made on one stream, is also used on another one.
 
-        For backends whose memory is handed out again in the order of the stream that it was made
-        on: when nobody refers to the array any more, its memory may be handed out only after what
-        `stream` was asked until then. Called after `stream` was made to wait for the array.
+        For backends that reuse memory in the order of the stream that allocated it: once nothing
+        refers to the array, its memory may be reused only after the work queued on `stream` up
+        to then. Called after `stream` was made to wait for the array.
         """
 
     def compile(self, step: Any) -> Any:
-        """Lower a captured step to one function on arrays, in the order of its inputs: what
-        `plugrad.compile` runs in place of its own tape.
+        """Lower a captured step to one function on arrays, in the order of its inputs.
+        `plugrad.compile` runs it instead of its own tape.
 
-        The function returns a list of arrays. Operators in place write to arrays they are given.
+        The function returns a list of arrays. In-place operators write to the given arrays.
 
         Args:
             step: a `CapturedStep`: its inputs, calls and outputs.
@@ -420,16 +419,16 @@ class Backend:
     def compile_on_host(self, step: Any) -> Any:
         """Lower a captured step on arrays of the host, NumPy's, by this backend's compiler.
 
-        For backends that have `jit`: `plugrad.compile(..., backend=name)` uses this where a step's
-        tensors are not this backend's. What the function does is as for `compile`.
+        For backends that have `jit`: `plugrad.compile(..., backend=name)` uses this if a step's
+        tensors are not this backend's. The function is the same as for `compile`.
 
         Args:
             step: a `CapturedStep` on NumPy's arrays.
 
         Raises:
-            NotImplementedError: this compiler cannot have the step; it then runs as it is written.
+            NotImplementedError: this compiler does not support the step; it then runs uncompiled.
         """
-        raise NotImplementedError(f"backend {self.name!r} compiles no steps of the host")
+        raise NotImplementedError(f"backend {self.name!r} does not compile steps of the host")
 
 
 _CAPABILITIES: Final = {
@@ -444,7 +443,7 @@ _CAPABILITIES: Final = {
 
 
 def class_name(cls: Any) -> str:
-    """A class as people write it, with its module; what else may tell arrays apart as it is."""
+    """A class's qualified name with its module; other array types unchanged."""
     if not isinstance(cls, type):
         return str(cls)
     return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
@@ -460,7 +459,7 @@ def _accepts(backend: Backend, dtype: DType) -> bool:
 
 @final
 class _Namespaces:
-    """How a backend is made from an array namespace; the plugin layer says it."""
+    """The factory for backends from an array namespace, which the plugin layer installs."""
 
     def __init__(self) -> None:
         self.make: Callable[[Any, str | None, dict[str, Any]], Backend] | None = None
@@ -476,12 +475,12 @@ def set_namespace_backend(make: Callable[[Any, str | None, dict[str, Any]], Back
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DeviceQueue:
-    """How the engine talks to one device: work to do, and the order between streams of work.
+    """The engine's interface to one device: tasks, and the order between streams of work.
 
-    Every device that is not the host has a thread in the engine, which takes backward's nodes
-    from this queue. The defaults suit a backend whose work is done when a kernel returns; one that
-    works asynchronously overrides `activate`, the events, `fork` and `join`. Where threads choose
-    among several streams (`Backend.current_stream`), `activate` is all: the engine orders them.
+    Every device other than the host has a thread in the engine, which takes nodes from this queue.
+    The defaults suit a backend whose kernels return when their work is done. An asynchronous
+    backend overrides `activate`, the events, `fork` and `join`. If threads choose among several
+    streams (`Backend.current_stream`), `activate` is sufficient: the engine orders the streams.
 
     Attributes:
         ready: the engine's priority queue behind `push` and `pop`.
@@ -490,7 +489,7 @@ class DeviceQueue:
     ready: Any = None
 
     def push(self, task: Any) -> None:
-        """Take a node task for the device's thread; called from any thread, must not wait."""
+        """Queue a node task for the device's thread; called from any thread, must not wait."""
         self.ready.put(task)
 
     def pop(self) -> Any:
@@ -499,26 +498,26 @@ class DeviceQueue:
         return self.ready.get()
 
     def is_bound(self) -> bool:
-        """Whether the calling thread alone can work on the device now, as while it traces a
-        function: a backward pass then stays on it."""
+        """Whether only the calling thread can use the device now, for example while it traces a
+        function: a backward pass then stays on this thread."""
         return False
 
     def activate(self) -> None:
         """Make the device and its stream current on the calling thread."""
 
     def record_event(self) -> Any:
-        """A mark after the work that was queued so far."""
+        """An event after the work that was queued so far."""
         return None
 
     def wait_event(self, event: Any) -> None:
-        """Make work queued from now on wait for a mark, possibly of another device."""
+        """Make later work wait for an event, possibly of another device."""
 
     def fork(self) -> None:
-        """Make work queued from now on wait for what the calling thread, which is not the
-        device's, asked of the device so far."""
+        """Make later work wait for the work that the calling thread, which is not the device's,
+        has issued to the device so far."""
 
     def join(self) -> None:
-        """Make what the calling thread, which is not the device's, asks of the device from now on
+        """Make work that the calling thread, which is not the device's, issues to the device later
         wait for the work queued so far."""
 
     def synchronize(self) -> None:

@@ -327,7 +327,7 @@ def tells_itself(raw: Any) -> bool:
 
 
 def plain(found: list[Candidate]) -> list[Candidate]:
-    """Candidates that are no variants."""
+    """Candidates that are not variants."""
     return [each for each in found if each.variant is None]
 
 

@@ -1,6 +1,6 @@
 """What kernels raise, in PyTorch's words, so that every backend says the same.
 
-Operators' arguments are checked before a kernel is called; this is for what only elements tell.
+Operators' arguments are checked before a kernel is called; these errors depend on elements.
 Backends find it in `plugrad.plugins.kernel_errors`.
 """
 
@@ -47,12 +47,12 @@ def no_signs() -> NotImplementedError:
 
 
 def out_of_bounds(index: object, dim: int, size: int) -> str:
-    """What most operators say of an index outside of a dimension."""
+    """What most operators say of an index outside a dimension."""
     return f"index {index} is out of bounds for dimension {dim} with size {size}"
 
 
 def out_of_range(index: object, count: int) -> str:
-    """What `take` says of an index outside of a flattened tensor."""
+    """What `take` says of an index outside a flattened tensor."""
     return f"out of range: tried to access index {index} on a tensor of {count} elements."
 
 
@@ -65,7 +65,7 @@ def unlike_indices(shapes: Sequence[Sequence[int]]) -> IndexError:
 
 
 def unlike_values(shape: Sequence[int], wanted: Sequence[int] | str) -> RuntimeError:
-    """The error for values that do not broadcast to what they shall be written to.
+    """The error for values that do not broadcast to their target.
 
     Args:
         wanted: the shape of that, or words for it where the shape is not known.
@@ -77,12 +77,12 @@ def unlike_values(shape: Sequence[int], wanted: Sequence[int] | str) -> RuntimeE
 
 
 def no_class(target: object) -> IndexError:
-    """The error of a loss for a target that is no class."""
+    """The error of a loss for a target that is not a class."""
     return IndexError(f"Target {target} is out of bounds.")
 
 
 def no_one_hot_class(value: int) -> RuntimeError:
-    """The error of `one_hot` for a value that is no class."""
+    """The error of `one_hot` for a value that is not a class."""
     what = "non-negative" if value < 0 else "smaller than num_classes"
     return RuntimeError(f"Class values must be {what}.")
 

@@ -1,8 +1,8 @@
-"""Whose kernels a backend computes with: its own and those that others bring, by operator.
+"""Whose kernels a backend computes with: its own and those that others provide, by operator.
 
 Each operator has a list of candidates, which is settled once: the kernel that the configuration
 chooses, those of preferred packages, variants for what the processor has, the backend's own, and
-where it has none what another package brings. A candidate that returns `NotImplemented` declines,
+where it has none what another package provides. A candidate that returns `NotImplemented` declines,
 and the next one runs.
 """
 
@@ -19,13 +19,13 @@ from plugrad.dispatch.backends.variants import Variant
 
 @final
 class Brought:
-    """Kernels for a backend that somebody else brings.
+    """Kernels for a backend from another package.
 
     Attributes:
-        owner: who brings them: a distribution with its version.
+        owner: who provides them: a distribution with its version.
         table: the kernels, by operator's name.
         preferred: whether they count before the backend's own.
-        variants: those it brings, in the order in which they are asked.
+        variants: those it provides, in the order in which they are asked.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class KernelSources:
     Attributes:
         own: the backend's own kernels.
         origin: whose those are.
-        brought: what others bring, those that are preferred in their order.
+        brought: what others provide, those that are preferred in their order.
         chosen: by operator's name, with or without overload, the owner whose kernel comes first.
-        conflict: what stands for a kernel that several others bring; called with the operator's
+        conflict: what stands for a kernel that several others provide; called with the operator's
             name and the owners.
         features: what of the hardware variants may use, by name; false for what they may not.
     """
@@ -77,7 +77,7 @@ class KernelSources:
         conflict: Callable[[str, list[str]], Any] | None,
         features: Mapping[str, bool] | None = None,
     ) -> bool:
-        """Take what others bring now, in the place of what they brought before; whether anything
+        """Take what others provide now, in the place of what they provided before; whether anything
         is new."""
         given = self.features if features is None else dict(features)
         same = chosen == self.chosen and given == self.features

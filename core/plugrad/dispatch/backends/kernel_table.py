@@ -22,7 +22,7 @@ def kernel(*names: str) -> Callable[[F], F]:
     Without a name the function's own is meant.
 
     Raises:
-        TypeError: a name is no string (the decorator was used without its parentheses, say).
+        TypeError: a name is not a string (the decorator was used without its parentheses, say).
 
     >>> from plugrad.plugins import kernel, kernel_table
     >>> class Kernels:
@@ -78,7 +78,7 @@ def kernel_table(source: object) -> dict[str, Callable[..., Any]]:
         table = dict(_marked(source() if isinstance(source, type) else source))
         if not table:
             shown = source.__name__ if isinstance(source, type) else type(source).__name__
-            raise TypeError(f"{shown} has no method that is marked with @kernel")
+            raise TypeError(f"{shown} has no method marked with @kernel")
     for name, function in table.items():
         if not isinstance(name, str):
             raise TypeError(f"a kernel's name must be a string, got {name!r}")
@@ -145,7 +145,7 @@ def check_names(names: Iterable[str], known: Iterable[str], whose: str) -> None:
 
 
 def unknown_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """The names of kernels that are no operator's of the core, with what there is to say."""
+    """The names of kernels that are not an operator's of the core, with what there is to say."""
     valid = set(known)
     found: dict[str, str] = {}
     for name in names:
@@ -159,7 +159,7 @@ def unknown_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def _marked(owner: object) -> Iterator[tuple[str, Callable[..., Any]]]:
-    # Looked up in namespaces, since a property would run if it were asked for.
+    # Looked up in namespaces, since a property would run if it were read.
     if isinstance(owner, ModuleType):
         attributes = dict(vars(owner))
     else:

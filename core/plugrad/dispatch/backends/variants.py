@@ -1,7 +1,7 @@
-"""`Variant`: a kernel for an operator, with what it needs to be the best one there is.
+"""`Variant`: a kernel for an operator, with the conditions under which it is the best one.
 
-A variant stands before the backend's own kernel. Which ones may run follows from what the processor
-has and from the dtype, once; whether one runs follows from the size of the call.
+A variant has precedence over the backend's own kernel. The processor and the dtype determine once
+which variants may run; the size of a call decides whether one runs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from plugrad.errors import PluginError
 
 
 class Operand(NamedTuple):
-    """Among the arguments of a `Link`: an array, or a number that may be another one in each run.
+    """An argument of a `Link`: an array, or a number that may differ in each run.
 
     Attributes:
-        of_link: whether it is a link's result, and no input of the whole.
+        of_link: whether it is the result of a link instead of an input.
         number: which link or input it is, from 0.
     """
 
@@ -31,7 +31,7 @@ class Link(NamedTuple):
 
     Attributes:
         kernel: the variant's.
-        arguments: what it is called with: an `Operand` for each array, other values as they are.
+        arguments: its arguments: an `Operand` for each array, other values unchanged.
     """
 
     kernel: Any
@@ -40,32 +40,32 @@ class Link(NamedTuple):
 
 @final
 class Variant:
-    """A kernel on arrays for one operator, and what it needs.
+    """A kernel on arrays for one operator, and its requirements.
 
-    The first array among the arguments tells dtype and size of a call; of a list of arrays, its
-    first one. What a variant needs beyond that it checks itself, and returns `NotImplemented` where
-    it is not met. It must not have written anything then.
+    The first array among the arguments determines the dtype and size of a call; for a list of
+    arrays, its first one. A variant checks further requirements itself, and returns
+    `NotImplemented` if they are not met. It must not have written anything in that case.
 
     Args:
-        operator: for which operator, as kernels are called: ``"gelu"``, ``"foo::bar"``.
-        kernel: takes and returns what the backend's kernel does.
-        name: what it is called beside others of the operator: ``"avx512"``, say.
-        features: what the processor needs to have, in the words of `Backend.features`.
-        dtypes: with which dtypes it works, by name; empty for all.
+        operator: the operator, named as for kernels: ``"gelu"``, ``"foo::bar"``.
+        kernel: has the arguments and results of the backend's kernel.
+        name: distinguishes it from other variants of the operator, such as ``"avx512"``.
+        features: what the processor must have, as names of `Backend.features`.
+        dtypes: names of the supported dtypes; empty for all.
         contiguous: whether all arrays among the arguments have to be contiguous.
-        least: the least number of elements for which it is worth while.
-        most: the greatest such number; none by default.
-        priority: of several that may run, that with the highest one is asked first.
-        takes_out: whether `kernel` takes as `out` an array of its result's shape, strides and
-            dtype, writes to that and returns it; compiled steps reuse memory so. It declines before
-            it writes.
-        joins: makes one function of several calls that work by elements, of variants with the same
-            `joins`; compiled steps ask it. It gets a list of `Link` and returns a function of their
-            inputs, which gives the last link's result and takes `out`, or None. All arrays are
-            contiguous and of one shape and dtype, and the results of the links before the last one
-            are not needed. The bits have to be those of the calls one by one.
-        problem: says why it cannot be used here, say because a library is not installed; empty if
-            it can. It is asked once for each operator and dtype, at the first call that is large
+        least: the smallest number of elements for which it runs.
+        most: the largest such number; none by default.
+        priority: if several may run, the one with the highest priority is tried first.
+        takes_out: whether `kernel` accepts as `out` an array of its result's shape, strides and
+            dtype, writes to it and returns it. Compiled steps use this to reuse memory. It must
+            decline before it writes.
+        joins: fuses several elementwise calls of variants with the same `joins`; compiled steps
+            call it. It gets a list of `Link` and returns a function of their inputs, which returns
+            the last link's result and accepts `out`, or None. All arrays are contiguous and have
+            one shape and dtype, and only the last link's result is needed. The bits must equal
+            those of the separate calls.
+        problem: returns why it cannot be used here, for example a missing library; empty if it
+            can. It is called once for each operator and dtype, at the first call that is large
             enough.
 
     Raises:
@@ -139,11 +139,11 @@ class Variant:
         self.problem: Any = problem
 
     def missing(self, features: Mapping[str, bool]) -> list[str]:
-        """The features that it needs and kernels may not use."""
+        """The required features that kernels may not use."""
         return [name for name in self.features if not features.get(name, False)]
 
     def needs(self) -> str:
-        """What it needs, in words; empty for nothing."""
+        """Its requirements, in words; empty if there are none."""
         words = list(self.features)
         words += [" or ".join(self.dtypes)] if self.dtypes else []
         words += ["contiguous"] if self.contiguous else []
@@ -157,10 +157,10 @@ class Variant:
 
 
 def checked_variants(given: object) -> list[Variant]:
-    """The variants that a package declares, in the order in which they are asked.
+    """The variants that a package declares, in the order in which they are tried.
 
     Raises:
-        TypeError: it is no list of `Variant` objects.
+        TypeError: it is not a list of `Variant` objects.
         PluginError: an operator has two of one name.
     """
     if not isinstance(given, list | tuple):
@@ -176,7 +176,7 @@ def checked_variants(given: object) -> list[Variant]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a word that is not known."""
+    """A hint for an unknown word."""
     import difflib  # only errors need it
 
     words = list(known)

@@ -54,7 +54,7 @@ def spread(tensor: Tensor, dim: int | None, batch_size: int) -> Tensor:
 
 
 def padded(tensor: Tensor, dim: int | None, rank: int) -> Tensor:
-    """A view with the batch's dimension first and as many logical dimensions as asked for.
+    """A view with the batch's dimension first and as many logical dimensions as requested.
 
     New ones, of length 1, come before those that there are, where broadcasting adds them. What is
     not mapped stays as it is: broadcasting does the same for it.

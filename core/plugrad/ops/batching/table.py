@@ -23,7 +23,7 @@ NO_RANDOMNESS: Final = (
 
 
 class VmapInfo:
-    """What a rule is told beside the arguments.
+    """Further information for a rule, besides the arguments.
 
     Attributes:
         batch_size: length of the dimension that is mapped over.
@@ -103,7 +103,7 @@ def _find(op: Operator) -> Rule | None:
 # Where rules are, of operators that are there from the start and of those on demand. Modules of
 # these packages have a table RULES: by full name ("sum", "add.Tensor"), or by base name for all
 # overloads without one of their own. Rules call operators, so that they are imported when the first
-# one is asked for.
+# one is requested.
 _PLACES: Final = ("plugrad.ops.batching", "plugrad.ops.on_demand.batching")
 
 

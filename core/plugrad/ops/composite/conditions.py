@@ -1,6 +1,6 @@
 """Conditions that a check or a choice reads on the host.
 
-Inside of `vmap` they are read for all elements of the batch at once: what is an error for one of
+Inside `vmap` they are read for all elements of the batch at once: what is an error for one of
 them is one for the call, as it is for an operator that takes the whole batch.
 """
 

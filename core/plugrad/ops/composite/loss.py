@@ -181,7 +181,7 @@ def _marked(
     self: Tensor, target: Tensor, ignore_index: int
 ) -> tuple[Tensor, Tensor, tuple[int, ...], int]:
     """Which class of each sample is its target, which targets count, their shape, the dimension
-    of classes. IndexError if a target that counts is no class."""
+    of classes. IndexError if a target that counts is not a class."""
     shape = sizes_of(self)
     dim = 1 if len(shape) > 1 else 0
     targets: Any = to_dtype(target, int64)

@@ -106,7 +106,7 @@ def as_strided_scatter(
     count = max(reach(size, stride, offset), reach(own, steps, start))
     memory = self.as_strided((count,), (1,), 0)
     written = _scattered(memory, src, size, stride, offset)
-    return written.as_strided(own, steps, start).clone()  # a result is no view
+    return written.as_strided(own, steps, start).clone()  # a result is not a view
 
 
 def _scattered(self: Tensor, src: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:

@@ -425,7 +425,7 @@ def unsafe_split_with_sizes(self: Tensor, split_sizes: Sizes, dim: int) -> tuple
 
 
 def _unrelated(parts: tuple[Tensor, ...]) -> tuple[TensorBase, ...]:
-    """The same arrays in tensors that are no views."""
+    """The same arrays in tensors that are not views."""
     return tuple([wrap(part._backend_array, part.dtype, part.device) for part in parts])
 
 

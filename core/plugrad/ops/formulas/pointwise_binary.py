@@ -131,7 +131,7 @@ def number_last(grad: Tensor, won: Tensor, other: Tensor) -> Tensor:
 
 
 def xlogy_gradient(grad: Tensor, x: Tensor, other: Tensor) -> Tensor:
-    """grad * log(other), but 0 where that is no number and the value is 0 all the same."""
+    """grad * log(other), but 0 where that is not a number and the value is 0 all the same."""
     return zero_where(F.logical_and(x == 0, other <= 0), F.xlogy(grad, other))
 
 

@@ -1,1 +1,1 @@
-"""Families of operators that are loaded when somebody asks for one of theirs."""
+"""Families of operators that are loaded when one of their operators is first used."""

@@ -55,7 +55,7 @@ class ArrayNamespaceBackend(Backend):
         kernels: kernels to use in place of the derived ones, or beside them.
 
     Raises:
-        TypeError: `xp` is no namespace of the standard, or follows a version before 2023.12.
+        TypeError: `xp` is not a namespace of the standard, or follows a version before 2023.12.
 
     >>> import numpy
     >>> from plugrad.plugins import Backend
@@ -138,7 +138,7 @@ class ArrayNamespaceBackend(Backend):
         return self.namespace.dtype(array)
 
     def strides(self, array: Array) -> tuple[int, ...]:
-        """Strides in elements, as the library tells them; by DLPack if it does not."""
+        """Strides in elements, as the library reports them; by DLPack if it does not."""
         return strides_of(array) if self.mutable else super().strides(array)
 
     def storage_offset(self, array: Array) -> int:

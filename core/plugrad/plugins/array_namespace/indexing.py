@@ -218,7 +218,7 @@ class Sorting(Family):
 
     def _order(self, a: Array, dim: int, descending: bool) -> Array:
         """Equal elements stay in order: to descend, what is sorted and what comes out are turned
-        around. (NumPy's `argsort` has not got the standard's `descending`.)"""
+        around. (NumPy's `argsort` lacks the standard's `descending`.)"""
         keys = self.ns.without_bools(a)
         if descending:
             keys = self.xp.flip(keys, axis=dim)

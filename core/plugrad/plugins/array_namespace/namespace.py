@@ -56,7 +56,7 @@ class Namespace:
         array_type: the class of its arrays.
 
     Raises:
-        TypeError: `xp` is no namespace of the standard, follows a version before 2023.12, or has
+        TypeError: `xp` is not a namespace of the standard, follows a version before 2023.12, or has
             not got what every kernel needs.
     """
 
@@ -68,7 +68,7 @@ class Namespace:
         if not hasattr(xp, "__array_namespace_info__"):
             raise TypeError(
                 f"from_array_namespace(): {self.name!r} has no __array_namespace_info__(), so it "
-                f"is no namespace of the Array API standard, {OLDEST} or later"
+                f"is not a namespace of the Array API standard, {OLDEST} or later"
             )
         self.version = str(getattr(xp, "__array_api_version__", OLDEST))
         if self.version < OLDEST:
@@ -79,8 +79,8 @@ class Namespace:
         lacking = [name for name in REQUIRED if not self._has(name)]
         if lacking:
             raise TypeError(
-                f"from_array_namespace(): {self.name!r} has not got {', '.join(lacking)}, without "
-                "which no kernel can do"
+                f"from_array_namespace(): {self.name!r} lacks {', '.join(lacking)}, which every "
+                "backend needs"
             )
         info = xp.__array_namespace_info__()
         self.devices = tuple(_alike(info, dtypes) if devices is None else devices)
@@ -103,7 +103,7 @@ class Namespace:
             raise TypeError(
                 f"from_array_namespace(): {self.name!r} has the dtypes {', '.join(available)}"
                 + (f", not {', '.join(sorted(unknown))}" if unknown else "")
-                + (f"; {' and '.join(lacking)} cannot be done without" if lacking else "")
+                + (f"; {' and '.join(lacking)} must be among them" if lacking else "")
             )
         self._known = {self._native[d.name]: d for d in ALL_DTYPES if d.name in self._native}
         self.array_type = type(xp.zeros((1,), dtype=self.bool_, device=self.devices[0]))
@@ -152,7 +152,7 @@ class Namespace:
         """The dtype of an array; TypeError for one that plugrad does not know."""
         found = self._known.get(array.dtype)
         if found is None:
-            raise TypeError(f"{self.name}'s dtype {array.dtype} is none of plugrad's")
+            raise TypeError(f"{self.name}'s dtype {array.dtype} is not one of plugrad's")
         return found
 
     def is_bool(self, array: Array) -> bool:

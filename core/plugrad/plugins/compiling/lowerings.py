@@ -17,7 +17,7 @@ def register_lowering(name: str, lower: Lowering) -> None:
     """Make a lowering known.
 
     Args:
-        name: what `plugrad.compile` is asked for.
+        name: the value of `backend` in `plugrad.compile`.
         lower: is given a `plugrad.plugins.CapturedStep`, and returns a function that is called with
             the arrays and numbers of `step.inputs`, writes to those that operators in place write
             to, and returns the list of arrays `step.outputs`. What it cannot lower it raises
@@ -25,7 +25,7 @@ def register_lowering(name: str, lower: Lowering) -> None:
 
     Raises:
         ValueError: there is one of that name.
-        TypeError: the name is no string, or the lowering no function.
+        TypeError: the name is not a string, or the lowering no function.
 
     >>> from plugrad.plugins.compiling.lowerings import lowering_of, register_lowering
     >>> def lower(step):
@@ -50,7 +50,7 @@ def register_lowering(name: str, lower: Lowering) -> None:
 def lowering_of(name: str) -> Lowering:
     """The lowering of that name; ValueError if there is none."""
     if name not in _lowerings:
-        raise ValueError(f"there is no lowering called {name!r}; there are {lowering_names()}")
+        raise ValueError(f"there is no lowering called {name!r}; known: {lowering_names()}")
     return _lowerings[name]
 
 

@@ -27,7 +27,13 @@ LIBRARIES: Final = frozenset(
     (
         *("builtins", "functools", "collections", "contextlib", "jax", "jaxlib", "numpy", "optree"),
         *("plugrad", "plugrad_cpu", "plugrad_cuda", "plugrad_jax", "plugrad_distributions"),
-        *("plugrad_distributed", "plugrad_nn", "plugrad_special", "plugrad_as_torch"),
+        *(
+            "plugrad_distributed",
+            "plugrad_nn",
+            "plugrad_special",
+            "plugrad_as_torch",
+            "plugrad_viewer",
+        ),
     )
 )
 MAX_DEPTH: Final = 6

@@ -87,7 +87,7 @@ class set(SetAtOnce):  # a function to its users, such as `no_grad`
     are disabled or preferred when something is looked for.
 
     Args:
-        settings: values by key, for keys that are no identifiers: ``"backends.foo.threads"``.
+        settings: values by key, for keys that are not identifiers: ``"backends.foo.threads"``.
         **more: values by key; ``backends`` takes a mapping of mappings.
 
     Raises:
@@ -146,7 +146,7 @@ def setting(key: str) -> Setting:
     """The value of a key and where it came from.
 
     Raises:
-        ConfigError: there is no such key, or nobody set an option of that name.
+        ConfigError: there is no such key, or no option of that name is set.
 
     >>> import plugrad
     >>> with plugrad.config.set(fallback="cpu"):
@@ -168,6 +168,6 @@ def get(key: str) -> Any:
     """The value of a key: a string, or a tuple of strings; of a backend's option, what was written.
 
     Raises:
-        ConfigError: there is no such key, or nobody set an option of that name.
+        ConfigError: there is no such key, or no option of that name is set.
     """
     return setting(key).value

@@ -38,7 +38,7 @@ class Key:
     Attributes:
         kind: "device", "backend", "names" (a list of strings), "fallback", "word" (a string that
             a backend understands) or "count" (an integer from 1 on).
-        default: what holds if nobody says anything.
+        default: the value if nothing is configured.
         doc: what it is for.
     """
 
@@ -73,7 +73,7 @@ KERNELS: Final = "kernels"
 KERNELS_VARIABLE: Final = "PLUGRAD_KERNELS"
 
 
-# Tables that stand for the dots of a name: more of them are no name.
+# Tables that stand for the dots of a name: longer ones are not a name.
 _MOST_DOTS: Final = 8
 _LONGEST_SHOWN: Final = 200
 
@@ -93,7 +93,7 @@ def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
     """A table's values by key, those of ``[backends.foo]`` under ``backends.foo.<option>``.
 
     Raises:
-        ConfigError: a key is unknown, or is no table where one has to be.
+        ConfigError: a key is unknown, or is not a table where one has to be.
     """
     flat: dict[str, object] = {}
     for key, value in table.items():
@@ -111,7 +111,7 @@ def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
             raise ConfigError(f"{where}: unknown key {key!r}; {nearest(key, known)}")
         elif key == "backend" and isinstance(value, Mapping):
             raise ConfigError(
-                f"{where}: 'backend' names one backend; options of a backend stand in the table "
+                f"{where}: 'backend' names one backend; options of a backend are in the table "
                 "[backends.<name>]"
             )
         else:

@@ -44,7 +44,7 @@ from plugrad.plugins.config.keys import (
     nearest,
 )
 
-# Variables that are no configuration of a process.
+# Variables that do not configure a process.
 OTHER_VARIABLES: Final = (
     "PLUGRAD_SHOW_DISPATCH_TRACE",
     "PLUGRAD_FULL_TRACEBACK",
@@ -162,7 +162,7 @@ def load_config(start: Path | None = None, environ: Mapping[str, str] | None = N
     """Read the environment and the nearest file upward from `start`, the working directory.
 
     Raises:
-        ConfigError: a file is no valid TOML, a key or variable is unknown, or a value cannot be
+        ConfigError: a file is not a valid TOML, a key or variable is unknown, or a value cannot be
             used.
     """
     variables = os.environ if environ is None else environ

@@ -19,7 +19,7 @@ def set_num_threads(int: int, /) -> None:
         int: how many, from 1 on.
 
     Raises:
-        RuntimeError: it is no integer, or below 1.
+        RuntimeError: it is not an integer, or below 1.
 
     >>> import plugrad
     >>> before = plugrad.get_num_threads()

@@ -1,4 +1,4 @@
-"""How many threads of the processor operators may use, and how backends are told."""
+"""The number of processor threads that operators may use, and its propagation to backends."""
 
 from __future__ import annotations
 

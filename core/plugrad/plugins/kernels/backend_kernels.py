@@ -1,4 +1,4 @@
-"""Gives active backends the kernels that plugins bring for them."""
+"""Gives active backends the kernels that plugins provide for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BackendKernels:
         self._installed = installed
 
     def renew_lock(self) -> None:
-        """In the child of a fork: whoever held the lock is not there."""
+        """In the child of a fork: the thread that held the lock does not exist."""
         self._lock = threading.RLock()
 
     def load_additions(self, plugins: list[Plugin], load: Callable[[Plugin], Plugin]) -> None:

@@ -93,7 +93,7 @@ def _problem(
 
 
 def _names_of(plugin: Plugin, backend: str) -> set[str]:
-    """What a plugin has kernels for, or variants of them, that it brings for a backend."""
+    """What a plugin has kernels for, or variants of them, that it provides for a backend."""
     variants = plugin.variant_lists.get(backend, ())
     return {*plugin.kernel_tables.get(backend, {}), *(one.operator for one in variants)}
 
@@ -122,6 +122,6 @@ def _not_there(
     hint = (
         f"did you mean {close!r}?"
         if close
-        else (f"those that bring kernels for {backend!r}: {', '.join(bringing) or 'none'}")
+        else (f"those that provide kernels for {backend!r}: {', '.join(bringing) or 'none'}")
     )
-    return f"{setting.value!r} is no installed plugin or distribution; {hint}"
+    return f"{setting.value!r} is not an installed plugin or distribution; {hint}"

@@ -28,7 +28,7 @@ def kernels_serving(op: Operator, active: ActiveBackend) -> list[Candidate]:
 
 
 def kernels_of_others(active: ActiveBackend) -> dict[str, list[str]]:
-    """The operators that somebody else's kernels compute on a backend, by whose those are."""
+    """The operators that other packages' kernels compute on a backend, by package."""
     found: dict[str, list[str]] = {}
     for op in all_operators():
         serving = plain(kernels_serving(op, active))
@@ -101,7 +101,7 @@ def _sentences(
             if chosen:
                 how = f"which has its own: {_why(active, op, first.owner, owners, preferred)}"
             found.append(
-                ((f"{other.owner} brings kernels for ", f" on {backend}, {how}"), other.name)
+                ((f"{other.owner} provides kernels for ", f" on {backend}, {how}"), other.name)
             )
     return found
 

@@ -1,4 +1,4 @@
-"""Variants of kernels that plugins bring, and what of the hardware they may use."""
+"""Variants of kernels that plugins provide, and what of the hardware they may use."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _wrong(one: Variant, active: ActiveBackend, features: Mapping[str, bool]) ->
     for feature in one.features:
         if feature not in features:
             return (
-                f"a variant {one.name!r} for {one.operator!r} that needs {feature!r}, of which the "
-                f"backend knows nothing; {nearest(feature, features)}"
+                f"a variant {one.name!r} for {one.operator!r} that needs {feature!r}, which the "
+                f"backend does not know; {nearest(feature, features)}"
             )
     return ""
 

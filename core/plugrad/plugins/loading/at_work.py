@@ -47,5 +47,5 @@ def circle(plugin: Plugin) -> PluginError:
     """The error of a thread that cannot wait for a plugin."""
     return PluginError(
         f"plugin {plugin.name!r} is being loaded by another thread, which waits for a module that "
-        "this thread imports: ask for what the plugin provides in functions, not at import"
+        "this thread imports: use what the plugin provides inside functions, not at import"
     )

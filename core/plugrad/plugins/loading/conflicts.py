@@ -1,4 +1,4 @@
-"""What happens when two plugins claim the same thing, and what people are told then."""
+"""Conflicts: what happens when two plugins claim the same thing, and the messages."""
 
 from __future__ import annotations
 

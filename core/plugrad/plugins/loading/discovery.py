@@ -32,6 +32,15 @@ def installed_plugins() -> list[Plugin]:
     )
 
 
+def installed_names() -> dict[str, str]:
+    """The names of the installed plugins, and their packages; quicker than all about them."""
+    return {
+        entry.name if group == GROUP else entry.value: entry.value.partition(".")[0]
+        for group in (GROUP, KERNELS_GROUP)
+        for entry in importlib.metadata.entry_points(group=group)
+    }
+
+
 def merged(known: list[Plugin], found: list[Plugin]) -> list[Plugin]:
     """What was found now, but in the shape of what is known already; loaded plugins stay."""
     by_key = {plugin.identity: plugin for plugin in known}

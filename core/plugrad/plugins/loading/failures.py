@@ -1,4 +1,4 @@
-"""Where a plugin fails, and what mends it."""
+"""Where a plugin fails, and how to fix it."""
 
 from __future__ import annotations
 

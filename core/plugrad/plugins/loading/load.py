@@ -44,7 +44,7 @@ class Hooks:
         self._lock = threading.RLock()
 
     def renew_lock(self) -> None:
-        """In the child of a fork: whoever held the lock is not there."""
+        """In the child of a fork: the thread that held the lock does not exist."""
         self._lock = threading.RLock()
 
     def register(self, plugin: Plugin, module: object) -> None:
@@ -67,6 +67,13 @@ class Hooks:
         with Locked(self._lock):
             if self.pluggy.is_registered(module):
                 self.pluggy.unregister(module)
+
+    def implements(self, module: object, hook: str) -> bool:
+        """Whether a module, registered or not, implements a hook."""
+        found = ((name, self.pluggy.parse_hookimpl_opts(module, name)) for name in dir(module))
+        return any(
+            options is not None and (options["specname"] or name) == hook for name, options in found
+        )
 
     def ask(self, module: object, hook: str, **arguments: object) -> list[Any]:
         """What one plugin answers to a hook, in a list; empty if it does not implement it."""
@@ -211,7 +218,7 @@ def _forget_namespaces(plugin: Plugin) -> None:
 
 
 def _forget_modules(name: str) -> None:
-    """Have a module and those in it imported anew when they are asked for."""
+    """Have a module and those in it imported anew on next use."""
     if not name:
         return
     for module in list(sys.modules):
@@ -258,7 +265,7 @@ def _check_claim(name: str, claimed: object) -> None:
             f"{claimed!r} for {name!r}"
         )
     if not name.isidentifier() or name.startswith("_"):
-        raise PluginError(f"plugrad_namespaces() claims {name!r}, which is no public name")
+        raise PluginError(f"plugrad_namespaces() claims {name!r}, which is not a public name")
     if _is_own(name):
         raise PluginError(f"plugrad_namespaces() claims {name!r}, which plugrad itself has")
 

@@ -1,7 +1,7 @@
 """Finds, loads and keeps plugins. Finding reads only names; a module is imported when it is needed.
 
 A plugin that cannot be loaded stays in the list with its error. It breaks nothing until what it
-should have provided is asked for.
+should have provided is used.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class PluginManager:
             PluginError: its hooks are not usable; nothing of it is left then.
         """
         if name in self.discovered():
-            raise ValueError(f"a plugin named {name!r} is there already")
+            raise ValueError(f"a plugin named {name!r} is registered already")
         target = getattr(module, "__name__", type(module).__name__)
         plugin = Plugin(name, target, by_hand=module)
         with Locked(self._lock):
@@ -465,14 +465,31 @@ class PluginManager:
                     found[name] = plugin
         return found
 
-    def extend_cli(self, app: Any) -> None:
-        """Let every installed plugin add its commands; one that fails is recorded and left out."""
-        for plugin in self.load_all():
-            if plugin.is_usable:
+    def extend_cli(self, app: Any, name: str = "") -> None:
+        """Let plugins add their commands; one that fails is recorded and left out.
+
+        Args:
+            name: only the plugin of this name; by default all that this project does not publish,
+                of which it is known what they add.
+        """
+        for plugin in self._ordered():
+            wanted = plugin.name == name if name else not _claims_nothing_else(plugin)
+            if wanted and self._has_hook(plugin, "plugrad_cli") and self._load(plugin).is_usable:
                 try:
                     self._hooks.ask(plugin.module, "plugrad_cli", app=app)
                 except FAILURES as error:
                     exclusively(self, plugin, partial(self._fail_late, plugin, error))
+
+    def _has_hook(self, plugin: Plugin, hook: str) -> bool:
+        """Whether a plugin's module implements a hook; imports it, but takes nothing up."""
+        if not plugin.is_to_load():
+            return plugin.is_usable
+        try:
+            with made_by(plugin):
+                module = plugin.by_hand or importlib.import_module(plugin.target)
+        except FAILURES:
+            return True  # loading it keeps the error
+        return self._hooks.implements(module, hook)
 
     def _fail_late(self, plugin: Plugin, error: BaseException) -> None:
         place = place_of(error, plugin, plugin.module)
@@ -483,7 +500,7 @@ class PluginManager:
         return [plugin for plugin in self._ordered() if plugin.is_usable]
 
     def complete(self, active: ActiveBackend) -> None:
-        """Give a backend the kernels that plugins bring for it."""
+        """Give a backend the kernels that plugins provide for it."""
         self._kernels.load_additions(self._ordered(), self._load)
         self._follow_choice(active)
 
@@ -505,7 +522,7 @@ class PluginManager:
         self._kernels.refresh(active, self._usable(), preferred, strict=True)
 
     def refresh_kernels(self) -> None:
-        """Give active backends what plugins bring for them now."""
+        """Give active backends what plugins provide for them now."""
         if self._plugins is None:
             return
         for active in active_backends():

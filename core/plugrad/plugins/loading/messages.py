@@ -1,9 +1,11 @@
-"""What people are told when a plugin, or what it should provide, is not there."""
+"""Messages for missing plugins, and for missing parts that a plugin should provide."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 from plugrad.plugins.loading.plugin import Plugin
@@ -13,6 +15,11 @@ PUBLISHED_BACKENDS: Final = ("cpu", "cuda", "jax")
 
 # What people call devices elsewhere, too far from our names to be a slip of the pen.
 OTHER_NAMES: Final = {"gpu": "cuda", "nvidia": "cuda", "cupy": "cuda", "numpy": "cpu", "xla": "jax"}
+
+
+def has_nvidia_gpu() -> bool:
+    """Whether this machine has a driver for NVIDIA's GPUs: without one there is no use for cuda."""
+    return Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi") is not None
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
@@ -59,7 +66,7 @@ def mend_of_unfit(plugin: Plugin) -> str:
 def missing_backend(
     name: str, wanted_by: str, installed: Mapping[str, Plugin], plugins: Iterable[Plugin]
 ) -> str:
-    """The message about a backend that nobody provides."""
+    """The message about a backend that no plugin provides."""
     lines = [f"No backend named {name!r} is installed{chosen_by(wanted_by)}."]
     close = meant_backend(name, installed)
     if close:
@@ -79,12 +86,12 @@ def missing_backend(
     ]
     lines += [
         f"Unloaded: {plugin.name} ({plugin.origin}); "
-        f"plugrad.plugins.get_manager().load({plugin.name!r}) brings it back"
+        f"plugrad.plugins.get_manager().load({plugin.name!r}) loads it again"
         for plugin in known
         if plugin.status == "unloaded"
     ]
     lines += [
-        f"Being loaded just now: {plugin.name} ({plugin.origin}); ask for it in functions, not "
+        f"Being loaded just now: {plugin.name} ({plugin.origin}); use it inside functions, not "
         "while its modules are imported"
         for plugin in known
         if plugin.status == "not loaded"
@@ -103,7 +110,9 @@ def missing_backend(
     wanted = close or name
     if wanted in installed:
         return "\n".join(lines)
-    if wanted in PUBLISHED_BACKENDS:
+    if wanted == "cuda" and not has_nvidia_gpu():
+        lines.append("It is for NVIDIA's GPUs, and this machine has no driver for one.")
+    elif wanted in PUBLISHED_BACKENDS:
         lines.append(f"To get it: pip install plugrad-{wanted}")
     else:
         lines.append(

@@ -23,7 +23,7 @@ class Plugin:
         distribution: what to pip install, empty for a plugin registered by hand.
         version: of the distribution.
         requires: what the distribution requires, as its metadata says it.
-        adds_to: namespaces of operators whose loading loads this plugin, too: it brings kernels.
+        adds_to: namespaces of operators whose loading loads this plugin, too: it provides kernels.
         module: the imported module, once it is loaded.
         error: why it cannot be used.
         place: file and line of its own code that the error comes from, empty if none of it ran.

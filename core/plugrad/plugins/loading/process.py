@@ -1,4 +1,4 @@
-"""The process' plugin manager, which is made when somebody first asks for it."""
+"""The plugin manager of the process, which is created on first use."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ PUBLISHED: Final = {
     "quasirandom": "special",
     "as_torch": "as_torch",
     "onnx": "onnx",
+    "viewer": "viewer",
 }
 
 # Device type -> the plugin that has it, where that is not its name.
@@ -28,7 +29,24 @@ BACKENDS: Final = {"sharded": "distributed"}
 
 # The plugins that this project publishes; they claim what stands above and their own names.
 OURS: Final = frozenset(
-    {"as_torch", "cpu", "cuda", "distributed", "distributions", "jax", "nn", "onnx", "special"}
+    {
+        "as_torch",
+        "cpu",
+        "cuda",
+        "distributed",
+        "distributions",
+        "jax",
+        "nn",
+        "onnx",
+        "special",
+        "viewer",
+    }
+)
+
+
+# The packages of these plugins, and of those that bring nothing but kernels.
+OUR_PACKAGES: Final = frozenset(
+    {*(f"plugrad_{name}" for name in OURS), "plugrad_native", "plugrad_onednn"}
 )
 
 

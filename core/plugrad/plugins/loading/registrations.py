@@ -1,4 +1,4 @@
-"""Remembers which plugin defined or registered what, so that it can be told, and undone.
+"""Records which plugin defined or registered what, so that it can be listed and undone.
 
 What is defined while a plugin is loaded belongs to it, except what code of another package defines
 then: that belongs to the package, and so to the plugin whose module is in it.
@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-from plugrad.codegen.load import is_loaded, unload
 from plugrad.dispatch.fork import hold_while_forking
 from plugrad.dispatch.operator import Operator, find_operator, retract
 from plugrad.dispatch.registration import RegistrationHandle
@@ -47,6 +46,8 @@ class _Registration:
         if isinstance(made, Operator):
             return find_operator(made.qualified_name) is not made
         if isinstance(made, ModuleType):
+            from plugrad.codegen.load import is_loaded  # imported by now: it made the module
+
             return not is_loaded(made)
         if hasattr(made, "owns_namespace"):
             return not made.owns_namespace
@@ -67,6 +68,8 @@ class _Registration:
             TAGS.pop(made.qualified_name, None)
             _forget_function(made)
         elif isinstance(made, ModuleType):
+            from plugrad.codegen.load import unload
+
             unload(made)
         elif hasattr(made, "owns_namespace"):
             made._destroy()

@@ -98,7 +98,7 @@ class InplaceKernel:
         return target
 
     def _in_own_dtype(self, target: TensorBase, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with the target's dtype; RuntimeError if another was asked for."""
+        """The arguments with the target's dtype; RuntimeError if another was requested."""
         wanted = args[self.dtype_at]
         if wanted is not None and wanted is not target.dtype:
             raise RuntimeError(
@@ -339,7 +339,7 @@ def observe_writes(listener: Any) -> None:
 
 
 def announce_write(tensor: TensorBase) -> None:
-    """Tell whoever `observe_writes` that a tensor is about to be written to."""
+    """Tell the observers (`observe_writes`) that a tensor is about to be written to."""
     if _writes.listener is not None:
         _writes.listener(tensor)
 

@@ -1,4 +1,4 @@
-"""Which tensors got other arrays while somebody watches: who traces a step wants to know.
+"""Records which tensors get other arrays, for code that traces a step.
 
 On backends with immutable arrays a write is another array in the tensor, so a trace would leave
 tensors with the tracer's arrays behind. A thread's `array_log` is told before, and notes what they

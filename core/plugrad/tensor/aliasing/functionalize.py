@@ -14,7 +14,7 @@ what the same steps give on the device `meta`, and `as_strided` starts from the 
 whatever view it is asked of.
 
 Tensors on such a backend carry the Functionalize key. It is above the dense kernels, so views
-are noticed in inference mode and inside of decompositions, too.
+are noticed in inference mode and inside decompositions, too.
 """
 
 from __future__ import annotations

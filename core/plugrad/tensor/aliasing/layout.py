@@ -80,7 +80,7 @@ def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...
         found = replay_on_meta(steps_up_to(view.last), array, base.dtype)
     except Exception:  # a package's view operator without a rule for meta
         return contiguous_strides(sizes), 0
-    # A base that had another geometry when the view was made is no help.
+    # A base that had another geometry when the view was made does not help.
     return (found.strides, found.offset) if found.shape == sizes else (contiguous_strides(sizes), 0)
 
 

@@ -14,10 +14,17 @@ from plugrad.tensor.base import TensorBase, replace_array
 
 @final
 class _Placement:
-    """What a backend has said; `keep` is None as long as none has."""
+    """What backends have said; `keep` is None as long as none has."""
 
     def __init__(self) -> None:
         self.keep: Any = None
+        self.keeps: list[Any] = []
+
+    def in_turn(self, array: Any, former: Any) -> Any:
+        """The answer of the backend whose array it is; all others give the array back."""
+        for keep in self.keeps:
+            array = keep(array, former)
+        return array
 
 
 PLACEMENT: Final = _Placement()
@@ -25,8 +32,11 @@ PLACEMENT: Final = _Placement()
 
 def set_placement(keep: Any) -> None:
     """`keep(array, former)` gives `array` where `former` is, or as it is; it is asked about arrays
-    of all backends, and returns those that are none of its own. None: nobody is asked."""
-    PLACEMENT.keep = keep
+    of all backends, and returns those that are none of its own. Each backend has one."""
+    if any(keep is one for one in PLACEMENT.keeps):
+        return
+    PLACEMENT.keeps = [*PLACEMENT.keeps, keep]
+    PLACEMENT.keep = keep if len(PLACEMENT.keeps) == 1 else PLACEMENT.in_turn
 
 
 def placed_like(array: Any, former: Any) -> Any:

@@ -35,7 +35,7 @@ def reach(size: Sizes, stride: Sizes, offset: int) -> int:
 
 
 def check_reach(size: Sizes, stride: Sizes, offset: int, itemsize: int, nbytes: int) -> None:
-    """RuntimeError if elements of `itemsize` bytes would lie outside of a memory of `nbytes`."""
+    """RuntimeError if elements of `itemsize` bytes would lie outside a memory of `nbytes`."""
     needed = reach(size, stride, offset) * itemsize
     if needed > nbytes:
         raise RuntimeError(

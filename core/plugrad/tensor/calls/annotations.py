@@ -25,7 +25,7 @@ from plugrad.tensor.calls.promotion import is_scalar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What happens inside of a function to an argument of another type.
+# What happens inside a function to an argument of another type.
 FAILURES = (
     AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError,
     AssertionError,
@@ -271,7 +271,7 @@ _QUICK = frozenset({"size", "stride", "backward"})
 
 
 def explain_receivers(cls: type[R]) -> type[R]:
-    """Decorator of a class of tensors: its public methods name what is no tensor when they are
+    """Decorator of a class of tensors: its public methods name what is not a tensor when they are
     called on it through the class."""
     for name, member in list(vars(cls).items()):
         if inspect.isfunction(member) and not name.startswith("_") and name not in _QUICK:
@@ -280,8 +280,8 @@ def explain_receivers(cls: type[R]) -> type[R]:
 
 
 def guard_receivers(cls: type[Any]) -> None:
-    """Have all methods of an interpreted class of tensors refuse what is no tensor, as Python and
-    mypyc do it for the compiled core."""
+    """Make all methods of an interpreted class of tensors refuse other objects, as Python and mypyc
+    do it for the compiled core."""
     for name, member in list(vars(cls).items()):
         if inspect.isfunction(member) and name not in ("__new__", "__init__"):
             setattr(cls, name, _guarded_receiver(member))

@@ -201,7 +201,7 @@ def int_argument(value: Any, function: str, name: str, position: int) -> Any:
 
 
 def is_index(value: Any) -> bool:
-    """Whether a value stands for an int, which a bool does not. What it raises when it is asked for
+    """Whether a value stands for an int, which a bool does not. What it raises when it is asked
     the int is its own."""
     if isinstance(value, TensorBase):
         return ndim_of(value) == 0 and value.dtype.category == INTEGER

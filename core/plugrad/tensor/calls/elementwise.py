@@ -31,7 +31,7 @@ _FLOATING: Final = ("float", "complex")
 class PromoteAll:
     """The `prepare` of an elementwise operator: all tensors in one dtype, with shapes that fit.
 
-    Arguments that are no tensors are passed on. The entry's own `prepare`, which only checks, is
+    Arguments that are not tensors are passed on. The entry's own `prepare`, which only checks, is
     asked first.
     """
 

@@ -30,7 +30,7 @@ _REVERSE: Final[dict[str, Any]] = {
 
 
 def foreign_operand(name: str, tensor: Any, other: Any) -> Any:
-    """The result of an infix operator whose other operand is no Tensor and no number; or it is a
+    """The result of an infix operator whose other operand is not a Tensor and no number; or it is a
     Tensor, to which Python turns round an operator only if a program calls the method itself."""
     if isinstance(other, TensorBase):
         turned = _REVERSE.get(name)

@@ -1,4 +1,4 @@
-"""Chooses the wrapper for an operator's raw kernel on a backend; tells the dispatcher how."""
+"""Chooses the wrapper for an operator's raw kernel on a backend; installs itself as a hook."""
 
 from __future__ import annotations
 

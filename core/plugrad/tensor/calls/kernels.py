@@ -263,7 +263,7 @@ class RawKernel:
         return make_tensor(array, self.last_dtype, device, self.tensor_keyset)
 
     def _wrap_all(self, out: Any, device: Device) -> Any:
-        """What is no single array: several, a list of them, or a Python value."""
+        """What is not a single array: several, a list of them, or a Python value."""
         returns = self.op.schema.returns
         if len(returns) > 1:
             if not isinstance(out, (tuple, list)) or len(out) != len(returns):

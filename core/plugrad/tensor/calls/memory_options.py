@@ -11,7 +11,7 @@ def check_memory(function: str, layout: Any, pin_memory: Any) -> None:
     """Take what asks for ordinary memory with strides, and refuse the rest.
 
     Raises:
-        TypeError: `layout` is no layout, or `pin_memory` is neither a bool nor None.
+        TypeError: `layout` is not a layout, or `pin_memory` is neither a bool nor None.
         RuntimeError: `pin_memory` is true.
     """
     if layout is not None and layout != "strided":

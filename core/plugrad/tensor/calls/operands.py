@@ -12,7 +12,7 @@ from plugrad.tensor.creation.transfer import moved_array
 
 
 def device_mismatch(a: Device, b: Device) -> RuntimeError:
-    """PyTorch's error for operands of an elementwise operator: it names what is no CPU first."""
+    """PyTorch's error for operands of an elementwise operator. Names the CPU second.."""
     if a.is_host and not b.is_host:
         a, b = b, a
     return RuntimeError(

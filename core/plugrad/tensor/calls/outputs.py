@@ -214,7 +214,7 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
         several: whether it is one of several results.
 
     Raises:
-        TypeError: `out` is no tensor, or its dtype takes no result of `cat`.
+        TypeError: `out` is not a tensor, or its dtype takes no result of `cat`.
         RuntimeError: it is on another device, its dtype cannot take the result, or one of both
             requires grad while operations are recorded.
         NotImplementedError: one of both has a tangent.
@@ -297,7 +297,7 @@ def write_outs(function: str, out: Any, results: Any) -> Any:
         Named results as `function` gives them, of the tensors in `out`.
 
     Raises:
-        TypeError: `out` is no tuple of so many tensors.
+        TypeError: `out` is not a tuple of so many tensors.
         RuntimeError: see `write_out`.
     """
     wanted = f"tuple of {len(results)} Tensors"
@@ -349,7 +349,7 @@ def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
     """The dtype that a reduction of `given` computes in, with `out=` and perhaps `dtype=`.
 
     Raises:
-        RuntimeError: `out` has another dtype than was asked for, or `given` requires grad.
+        RuntimeError: `out` has another dtype than was requested, or `given` requires grad.
     """
     if not isinstance(out, TensorBase):
         return dtype
@@ -375,8 +375,8 @@ def like_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[DType, D
     """The dtype and device of what a factory makes for `out=`: those of the tensor given.
 
     Raises:
-        TypeError: `out` is no tensor.
-        RuntimeError: a dtype or device was asked for that it does not have.
+        TypeError: `out` is not a tensor.
+        RuntimeError: a dtype or device was requested that it does not have.
     """
     if not isinstance(out, TensorBase):
         raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")

@@ -277,7 +277,7 @@ def _fold_varargs(positional: list[Argument], args: tuple[Any, ...]) -> tuple[An
 
 
 def _number_of(value: Any, type: SchemaType) -> Any:
-    """The number in a tensor, where one is asked for: one without dimensions; for sizes and
+    """The number in a tensor, where one is requested: one without dimensions; for sizes and
     dimensions any of one element."""
     if not isinstance(value, TensorBase) or needs_grad(value):
         return value

@@ -1,7 +1,7 @@
-"""The native half of the override protocol: does a call go to somebody's `__plugrad_function__`?
+"""The native half of the override protocol: does a call go to a `__plugrad_function__`?
 
 `OVERRIDES.active` is false until a Tensor subclass with an override is defined, a mode is entered,
-or an argument that is no Tensor turns out to have one; until then a public function pays for the
+or an argument that is not a Tensor turns out to have one; until then a public function pays for the
 protocol by one compare of that field. Once it is true, `override` looks at the arguments, and what
 it finds is called by `plugrad.overrides`, which is interpreted and not imported before.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
 # What a thread may have switched off (`LocalState.overrides_off`). From ALL_OFF on nothing is
-# overridden. IN_CORE is added while a node of plugrad's own runs, whose formulas are no calls of
+# overridden. IN_CORE is added while a node of plugrad's own runs, whose formulas are not calls of
 # the user's; what the user gave it, such as hooks, runs without it.
 SUBCLASSES_OFF: Final = 1
 ALL_OFF: Final = 2
@@ -168,7 +168,7 @@ def override_call(
 
 
 def accept_foreign(value: Any) -> bool:
-    """Whether an argument that is no Tensor overrides functions; if so, they look from now on.
+    """Whether an argument that is not a Tensor overrides functions; if so, they look from now on.
 
     Converters ask before they refuse a value, so that the first tensor-like of a process is found
     without a cost to calls that have none.
@@ -201,7 +201,7 @@ def has_plugrad_function_variadic(*values: Any) -> bool:
 def has_plugrad_function(relevant_args: Any) -> bool:
     """Whether a call with these arguments is to be given to `handle_plugrad_function`.
 
-    True inside of a mode, and if the class of an argument (or of an item of one that is a list or
+    True inside a mode, and if the class of an argument (or of an item of one that is a list or
     tuple) has `__plugrad_function__`.
 
     Raises:
@@ -272,7 +272,7 @@ def gives_class(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def find_tensor_like(values: tuple[Any, ...]) -> bool:
-    """Activate the protocol if one of the values is no Tensor and overrides; says whether."""
+    """Activate the protocol if one of the values is not a Tensor and overrides; says whether."""
     for value in values:
         if not isinstance(value, TensorBase) and is_foreign(value):
             OVERRIDES.activate()

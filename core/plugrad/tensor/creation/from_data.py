@@ -128,7 +128,7 @@ def tensor(
 
     Raises:
         ValueError: sequences of different lengths at the same level, or nested too deep.
-        TypeError: elements that are no numbers.
+        TypeError: elements that are not numbers.
         RuntimeError: a dtype cannot be inferred, or a number does not fit the dtype.
 
     >>> import plugrad
@@ -192,7 +192,7 @@ def scalar_tensor(
         )
     if not isinstance(s, (int, float, complex)):
         public: Any = s
-        s = public.item()  # NumPy's bool is no int of Python's
+        s = public.item()  # NumPy's bool is not an int of Python's
     wanted = dtype_argument(dtype, "scalar_tensor")
     kind = get_default_dtype() if wanted is None else wanted
     array = array_of([stored_scalar(s, kind)], kind).reshape(())

@@ -79,7 +79,7 @@ def set_rng_state(new_state: Any) -> None:
 
 @final
 class fork_rng(Scope):
-    """Within the block random numbers are drawn as ever; after it the generators are as before.
+    """Within the block random numbers are drawn as usual; after it the generators are restored.
 
     Args:
         devices: those whose generators are kept, by name or index, beside the host's; by default

@@ -55,7 +55,7 @@ def moved_array(tensor: TensorBase, device: Device, non_blocking: bool, own: boo
         note_read(tensor)
     if device.type == "meta":
         if tensor.device is not CPU:
-            # Sizes and dtype are all that is asked for: no device has to be waited for.
+            # Sizes and dtype are all that is requested: no device has to be waited for.
             array = np.empty(sizes_of(tensor), tensor.dtype.numpy)
         return target.from_host(array, index)
     shared = _through_dlpack(source, target, array, tensor.dtype, tensor.device.index or 0, index)
@@ -128,7 +128,7 @@ def pin_memory(tensor: TensorBase, device: object) -> TensorBase:
     """The tensor in page-locked host memory; itself if it is there already.
 
     Args:
-        device: the device that shall read and write it, by default the accelerator.
+        device: the device that will read and write it, by default the accelerator.
 
     Raises:
         RuntimeError: the tensor is not on the CPU; or there is no device that pins memory.

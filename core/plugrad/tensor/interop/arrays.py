@@ -18,7 +18,7 @@ from plugrad.tensor.levels import readable
 from plugrad.tensor.math_bits import is_conj, math_bits
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
-# By NumPy's dtype, as they were asked for: NumPy computes a name anew every time.
+# By NumPy's dtype, as they were requested: NumPy computes a name anew every time.
 _FOUND: Final[dict[Any, DType]] = {}
 
 
@@ -164,7 +164,7 @@ def from_numpy(ndarray: object) -> TensorBase:
     """A tensor on the CPU that shares a NumPy array's memory.
 
     Raises:
-        TypeError: `ndarray` is no NumPy array, or its element type is not supported.
+        TypeError: `ndarray` is not a NumPy array, or its element type is not supported.
         ValueError: negative strides, or foreign byte order.
 
     >>> import numpy, plugrad

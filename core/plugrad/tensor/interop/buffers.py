@@ -31,7 +31,7 @@ def frombuffer(
         offset: how many bytes are skipped.
 
     Raises:
-        ValueError: the object is no buffer, or too short for this, or no elements are left.
+        ValueError: the object is not a buffer, or too short for this, or no elements are left.
         RuntimeError: `requires_grad` with a dtype that has no gradients.
 
     >>> import plugrad

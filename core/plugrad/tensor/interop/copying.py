@@ -105,7 +105,7 @@ def set_state(self: TensorBase, state: Any) -> None:
 
 
 def deepcopy(self: TensorBase, memo: Any) -> TensorBase:
-    """For copy.deepcopy: a leaf with its own memory; RuntimeError if `self` is no leaf."""
+    """For copy.deepcopy: a leaf with its own memory; RuntimeError if `self` is not a leaf."""
     if not isinstance(memo, dict):
         raise TypeError(
             f"Tensor.__deepcopy__(): argument 'memo' must be dict, not {type_name(memo)}"

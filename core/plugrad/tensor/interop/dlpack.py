@@ -67,7 +67,7 @@ def from_dlpack(ext_tensor: object, *, device: object = None, copy: Any = None) 
 
     Args:
         ext_tensor: an object with `__dlpack__`, or a capsule of host memory.
-        device: where the tensor shall be; by default where the memory is.
+        device: the device of the tensor; by default that of the memory.
         copy: True copies, False raises instead of copying; None copies where sharing is impossible.
 
     Raises:

@@ -56,7 +56,7 @@ class MetaBackend(Backend):
 
 
 class _Generator:
-    """Takes part where a generator is asked for; nothing is drawn."""
+    """Takes part where a generator is requested; nothing is drawn."""
 
     def __init__(self) -> None:
         self._seed = 0

@@ -76,7 +76,7 @@ def family_cases(family: str) -> list[OpCase]:
 
 
 def plugin_cases() -> list[OpCase]:
-    """The cases that installed plugins bring; a plugin whose cases cannot be used is warned of."""
+    """The cases that installed plugins provide; warns of plugins whose cases cannot be used."""
     manager = get_manager()
     manager.load_all()
     found: list[OpCase] = []

@@ -19,7 +19,7 @@ UNCOMMON = ("bool", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 def test_there_and_back(subject: Subject, dtype: str) -> None:
     subject.needs_capability("dlpack")
     if dtype in UNCOMMON:
-        skip(f"DLPack of {dtype} is not asked for")
+        skip(f"DLPack of {dtype} is not required")
     x = subject.tensor([[1, 2, 3], [4, 5, 6]], dtype)
     again = plugrad.from_dlpack(x, device=subject.device)
     assert again.dtype is x.dtype

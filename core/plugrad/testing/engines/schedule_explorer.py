@@ -28,7 +28,7 @@ been under a lock; but compiled modules have no lines.
 `RandomWalk` and `PriorityChanges` choose at random, from a seed; `DepthFirst` goes through all
 schedules with few preemptions, which for a small program finds whatever few preemptions can cause.
 
-A program has to be deterministic but for its schedule. Locks that it has not got from the
+A program has to be deterministic but for its schedule. Locks that it lacks from the
 scheduler are not seen: they must not be held while another thread is let run.
 """
 

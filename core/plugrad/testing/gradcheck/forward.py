@@ -18,8 +18,8 @@ from plugrad.testing.host_values import from_host, to_host
 Function = Callable[..., Any]
 
 BATCHED = (
-    "gradcheck failed while testing batched gradient computation with forward-mode AD: tangents "
-    "that plugrad.vmap maps over have to give what each of them gives. Pass "
+    "gradcheck failed while testing batched gradient computation with forward-mode AD: the "
+    "function mapped over tangents by plugrad.vmap must give what it gives for each of them. Pass "
     "check_batched_forward_grad=False if the function cannot be mapped."
 )
 

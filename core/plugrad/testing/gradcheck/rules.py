@@ -19,8 +19,8 @@ from plugrad.testing.host_values import from_host, is_tensor, to_host
 
 BATCHED = (
     "gradcheck or gradgradcheck failed while testing batched gradient computation: a backward pass "
-    "over a batch of gradients (is_grads_batched=True) has to give what one pass for each of them "
-    "gives. Pass check_batched_grad=False if the function's backward cannot be batched."
+    "over a batch of gradients (is_grads_batched=True) must give the same as one pass for each of "
+    "them. Pass check_batched_grad=False if the function's backward cannot be batched."
 )
 UNDEFINED = (
     'Please look at "Notes about undefined output gradients": a gradient may be None in backward, '

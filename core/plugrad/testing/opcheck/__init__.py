@@ -70,7 +70,7 @@ def opcheck(
     Raises:
         OpCheckError: a check failed; the message says what was declared, what happened, and how
             to mend it.
-        ValueError: `op` is no operator, or a check has no such name.
+        ValueError: `op` is not an operator, or a check has no such name.
         RuntimeError: the arguments do not fit the schema.
 
     >>> import plugrad

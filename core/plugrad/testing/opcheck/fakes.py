@@ -76,6 +76,6 @@ def _compare(call: Call, context: SizesContext, number: int, real: Any, fake: An
     if not same:
         raise OpCheckError(
             f"{where} has the shape {tuple(real.shape)}, that of its fake {tuple(fake.shape)}. One "
-            "of the two is wrong; a size that depends on data is asked for with "
+            "of the two is wrong; for a size that depends on data use "
             "get_ctx().new_dynamic_size()."
         )

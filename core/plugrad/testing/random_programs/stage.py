@@ -242,5 +242,5 @@ def _final(value: Any, with_memory: bool) -> Any:
     try:
         return describe_tensor(value, with_memory)
     except RuntimeError as error:
-        # A view that cannot follow its base says so when its grad_fn is asked for.
+        # A view that cannot follow its base says so when its grad_fn is requested.
         return (type(error).__name__, str(error))

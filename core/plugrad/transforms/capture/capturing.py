@@ -37,7 +37,7 @@ def capture(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
             for equal values of everything else.
 
     Raises:
-        CaptureError: the function does what no graph can tell, such as asking for a tensor's value.
+        CaptureError: the function does what a graph cannot contain, such as reading values.
 
     >>> import plugrad
     >>> graph = plugrad.capture(lambda x, y: (x * y).sum(), plugrad.ones(2), plugrad.ones(2))

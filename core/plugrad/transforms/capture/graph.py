@@ -176,7 +176,7 @@ class Graph:
         ]
 
     def needed(self) -> set[str]:
-        """The names of what is asked for when all nodes have run."""
+        """The names of the values that are needed when all nodes have run."""
         names = {output.name for output in self.outputs if isinstance(output, Ref)}
         names.update(name for name in self.gradients.values() if name is not None)
         names.update(self.gradients)

@@ -24,7 +24,7 @@ class Guards:
 
     Attributes:
         tree: how the arguments, `(args, kwargs)`, are nested.
-        leaves: the leaves that are no tensors; None in the places of tensors.
+        leaves: the leaves that are not tensors; None in the places of tensors.
         autocast: for which device types it is on, and in which dtypes.
         requires_grad: whether it counts which inputs require grad: where a backward pass or an
             `autograd.Function` was met.

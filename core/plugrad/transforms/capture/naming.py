@@ -33,7 +33,7 @@ class Names(Undo):
     """Knows every tensor by its identity, and those that share an array with one that it knows.
 
     Attributes:
-        constants: what was met that is no input.
+        constants: what was met that is not an input.
         inputs: the arguments' tensors by name.
     """
 
@@ -72,11 +72,11 @@ class Names(Undo):
             return self._add_constant(tensor)
         if self.own[id(tensor)]:
             raise CaptureError(
-                f"capture(): a tensor of shape {tuple(sizes_of(tensor))} was made inside of an "
-                "operator and left it by another way than as its result, so the graph does not "
+                f"capture(): a tensor of shape {tuple(sizes_of(tensor))} was made inside an "
+                "operator and left it, but not as its result, so the graph does not "
                 f"know how to make it{at_line(user_line())}"
             )
-        # `.data` of a tensor that is no input looks like a new one, but has not its memory alone.
+        # `.data` of a tensor that is not an input looks like a new one, but shares its memory.
         shared = tensor._shared_storage is not None
         fresh = copied(tensor)
         if shared or getrefcount(tensor._backend_array) > getrefcount(fresh._backend_array):
@@ -216,7 +216,7 @@ class Names(Undo):
         return self._names[id(tensor)]
 
     def constant_object(self, value: Any) -> Ref:
-        """A constant that is no tensor."""
+        """A constant that is not a tensor."""
         for constant in self.constants.values():
             if constant.value is value:
                 return Ref(constant.name)

@@ -56,12 +56,12 @@ class Input:
 
 @dataclass(frozen=True)
 class Constant:
-    """What the function uses that is no argument.
+    """What the function uses that is not an argument.
 
     Attributes:
         value: a tensor, a generator, or what an operator is given that has no spelling.
         fresh: a tensor that the function made of Python's numbers: nobody else has it.
-        grad_of: the name of the input or constant whose gradient it is, to be asked for anew by
+        grad_of: the name of the input or constant whose gradient it is, to be read again by
             each run; "" for others.
     """
 
@@ -79,7 +79,7 @@ class Node:
         op: the overload, such as ``plugrad.ops.plugrad.mul.Tensor``.
         values: all arguments in the order of the schema, with a `Ref` for each value of the graph.
         name: of its own in the graph.
-        results: the names of its results; None for one that is no tensor. One that was there
+        results: the names of its results; None for one that is not a tensor. One that was there
             before, as that of an operator in place, keeps its name.
         single: whether the operator returns a tensor, rather than a tuple or list of them.
         metas: what the results were.

@@ -66,7 +66,7 @@ class Recorder(Names):
         self._reads: list[tuple[frozenset[str], str]] = []
         self._written: set[str] = set()
         self._frames: list[Frame] = []
-        # Copies that operators make for their gradients, which may not be asked for.
+        # Copies that operators make for their gradients, which may not be needed.
         self._copies: set[str] = set()
         self._arguments: tuple[Any, ...] = ()
         self._version = 0
@@ -237,7 +237,7 @@ class Recorder(Names):
     def _check_read(self, tensor: TensorBase, line: str) -> None:
         name = self.name_of(tensor)
         if self._is_tainted(name):
-            self._refuse(f"the value of {name} is asked for", line)
+            self._refuse(f"the value of {name} is read", line)
         self._reads.append((self._roots[name], line))
 
     def _refuse(self, what: str, line: str = "") -> None:
@@ -252,7 +252,7 @@ class Recorder(Names):
         for roots, line in self._reads:
             if not roots.isdisjoint(self._written):
                 names = ", ".join(sorted(roots & self._written))
-                self._refuse(f"the value of {names}, which the graph writes to, is asked for", line)
+                self._refuse(f"the value of {names}, which the graph writes to, is read", line)
 
     # Autograd
 

@@ -66,7 +66,7 @@ def load(path: str | PathLike[str]) -> dict[str, Any]:
     """The fields of a graph that was saved; see `Graph.load`."""
     with np.load(path, allow_pickle=False) as file:
         if "graph" not in file:
-            raise ValueError(f"load(): {path} is no graph that plugrad has saved")
+            raise ValueError(f"load(): {path} is not a graph saved by plugrad")
         text = json.loads(file["graph"].tobytes())
         if text["version"] != VERSION:
             raise ValueError(

@@ -42,7 +42,7 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 class silently(Scope):
-    """Context manager: nobody listens to the block, and it is not recorded."""
+    """Context manager: there are no listeners to the block, and it is not recorded."""
 
     def read(self, state: LocalState) -> Any:
         return state.trace, state.array_log, state.grad_enabled

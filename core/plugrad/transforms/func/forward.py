@@ -56,7 +56,7 @@ def jvp(
         ``(outputs, products, aux)``.
 
     Raises:
-        RuntimeError: `primals` and `tangents` are no tuples of one form with tensors in them, a
+        RuntimeError: `primals` and `tangents` are not tuples of one form with tensors in them, a
             shape does not fit, `func` returns something else than tensors; see `strict`.
 
     >>> import plugrad
@@ -178,7 +178,7 @@ def jacfwd(
         A function that gives what that of `jacrev` gives.
 
     Raises:
-        ValueError: an argument is no tree of tensors of floating point or complex dtype.
+        ValueError: an argument is not a tree of tensors of floating point or complex dtype.
         RuntimeError: `argnums` names no argument; `func` returns something else than tensors.
 
     >>> import plugrad
@@ -263,7 +263,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     Returns:
         ``(outputs, jvp_fn)``; `jvp_fn` takes tangents in the form of `primals` and gives the
         products in the form of the outputs. Integers among the outputs have products of zeros,
-        what is no tensor is passed through.
+        what is not a tensor is passed through.
 
     Raises:
         RuntimeError: tangents do not have the form, the shapes or the dtypes of `primals`.

@@ -53,7 +53,7 @@ def grad(
     Raises:
         RuntimeError: `func` returns no tensor with one element, or writes to a tensor that is none
             of its arguments; `argnums` names no argument; hooks on saved tensors are in force.
-        ValueError: an argument that is asked for is no tree of tensors.
+        ValueError: an argument in `argnums` is not a tree of tensors.
 
     >>> import plugrad
     >>> from plugrad.func import grad
@@ -214,14 +214,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     Returns:
         ``(outputs, vjp_fn)``, with `has_aux` ``(outputs, vjp_fn, aux)``. `vjp_fn` takes cotangents
         in the form of the outputs, one argument for each if they are a tuple, and gives a tuple
-        with one product for each of `primals`. It may be called many times, and inside of `vmap`;
+        with one product for each of `primals`. It may be called many times, and inside `vmap`;
         ``retain_graph=False`` makes a call the last one.
 
     Raises:
         RuntimeError: `func` returns something else than tensors with a floating point or complex
             dtype, or nothing; cotangents do not have the form or the shapes of the outputs; hooks
             on saved tensors are in force.
-        ValueError: a primal is no tree of tensors.
+        ValueError: a primal is not a tree of tensors.
 
     >>> import plugrad
     >>> from plugrad.func import vjp

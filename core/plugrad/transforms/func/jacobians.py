@@ -39,7 +39,7 @@ def jacrev(
         what else `func` returned.
 
     Raises:
-        ValueError: `chunk_size` is not positive, or an argument is no tree of tensors.
+        ValueError: `chunk_size` is not positive, or an argument is not a tree of tensors.
         RuntimeError: `argnums` names no argument; `func` returns something else than tensors.
 
     >>> import plugrad

@@ -94,7 +94,7 @@ class Plan:
         return any(part.name == name for part in self.parts)
 
     def ends(self, number: int, node: Node) -> bool:
-        """Whether the only value that a node reads was made in the run, and is not asked for after
+        """Whether the only value that a node reads was made in the run, and is not requested after
         it, by whatever name."""
         read, made = node.reads(), node.defines()
         if len(read) != 1 or len(made) != 1:

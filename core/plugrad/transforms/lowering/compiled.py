@@ -182,7 +182,7 @@ class Compiled:
         return result
 
     def _fail(self, key: Any, reason: str) -> None:
-        """The step cannot be a program, for now; for ever, if that was said before."""
+        """The step cannot be a program, for now; forever, if that was said before."""
         self._explain(reason)
         before = self._failures.setdefault(key, [])
         if reason in before:

@@ -45,7 +45,7 @@ class Call:
         arguments: a `Ref` for an array, and for a number that is followed; `TEMPORARY` for what
             the call before returned.
         writes: whether it writes to its first argument, and returns nothing that counts.
-        context: what it shall run in, or None.
+        context: the context that it runs in, or None.
         into: whether the last argument is given as `out`.
         otherwise: the call that is made where the function declines, or None.
         takes_out: whether the function is known to take `out`.

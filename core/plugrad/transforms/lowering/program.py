@@ -282,7 +282,7 @@ class Program:
         return all(stand.number.known() == stand.value for stand in self._fixed)
 
     def is_for(self, tensors: Any) -> bool:
-        """Whether arguments lie in memory as those that were captured, and are no state."""
+        """Whether arguments lie in memory as those that were captured, and are not state."""
         for tensor, wanted, keyset in zip(tensors, self._strides, self._keysets, strict=True):
             if tensor._keyset != keyset or strides(tensor) != wanted:
                 return False
@@ -395,7 +395,7 @@ def check_history(graph: Graph, observer: Observer) -> None:
         if before.has_graph():
             raise CaptureError("a tensor from outside is written to with a gradient to follow")
         if needs_grad(before.tensor) != before.requires_grad:
-            raise CaptureError("a tensor from outside requires grad that did not, or the other way")
+            raise CaptureError("requires_grad of a tensor from outside has changed")
     if graph.makes_leaves:
         raise CaptureError("the step makes leaves of its own, by requires_grad_()")
     for name in (name for name in graph.gradients.values() if name is not None):

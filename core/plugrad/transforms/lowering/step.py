@@ -21,10 +21,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Step:
-    """A step that shall become one function: of arrays and numbers, to a list of arrays.
+    """A step to be lowered to one function: of arrays and numbers, to a list of arrays.
 
     The function writes to the arrays that operators in place write to. The rest of what a step
-    does, such as setting gradients, is done outside of it. It is a
+    does, such as setting gradients, is done outside it. It is a
     `plugrad.plugins.CapturedStep`.
 
     Attributes:
@@ -65,7 +65,7 @@ class Step:
     @property
     def calls(self) -> Sequence[tuple[str, tuple[Any, ...], Sequence[int]]]:
         """Operators' full names, arguments in the order of the schema, numbers of the results: -1
-        for one that is no tensor, and of an operator in place that of its argument."""
+        for one that is not a tensor, and of an operator in place that of its argument."""
         return [
             (
                 node.op.op.qualified_name,

@@ -204,7 +204,7 @@ class Tape:
         found = call.function(*[self._array(value, values, None) for value in call.arguments])
         meta, name = node.metas[0], str(node.results[0])
         if found is DECLINED or meta is None:
-            raise CaptureError(f"{node.op.op.name}() and what is joined with it were declined")
+            raise CaptureError(f"{node.op.op.name}() and the calls fused with it were declined")
         active = self.step.active
         values[name] = make_tensor(found, meta.dtype, meta.device, active.tensor_keyset)
         self._plan.add(number, name, found, call.function)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A value that somebody sets later.
+    """A value that is set later.
 
     >>> future = Future()
     >>> doubled = future.then(lambda done: done.value() * 2)

@@ -1,4 +1,4 @@
-"""Functions inside of PyTorch's distributions that those of others call."""
+"""Functions inside PyTorch's distributions that those of others call."""
 
 from __future__ import annotations
 

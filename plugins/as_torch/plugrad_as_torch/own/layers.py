@@ -1,4 +1,4 @@
-"""Functions inside of PyTorch's layers that attention layers and losses of others call."""
+"""Functions inside PyTorch's layers that attention layers and losses of others call."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def set_num_interop_threads(int: int) -> None:
     """Accepted and kept; see `get_num_interop_threads`.
 
     Raises:
-        RuntimeError: it is no integer, or below 1.
+        RuntimeError: it is not an integer, or below 1.
     """
     given: Any = int
     if isinstance(given, bool) or not hasattr(given, "__index__"):

@@ -63,7 +63,7 @@ class Measurement:
 
 
 class Timer:
-    """Measures a statement, on one thread unless told otherwise.
+    """Measures a statement, on one thread by default.
 
     >>> found = Timer("x + 1", globals={"x": 1}).timeit(10)
     >>> found.number_per_run, found.median >= 0

@@ -9,6 +9,8 @@ asked keeps the arrays alive until then.
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -46,9 +48,31 @@ class Request:
     source: int = -1
     # Whether it goes on only while it is asked: a thread asks for work that nobody waits for yet.
     needs_asking: bool = False
+    # Whether its end is in the order of a device: who waits for it calls `follow`, and not `test`.
+    follows: bool = False
 
     def test(self) -> bool:
         """Whether it is over. Never waits. Must be asked until it says so.
+
+        Raises:
+            DistBackendError: it failed.
+        """
+        raise NotImplementedError
+
+    def spin(self, limit: float) -> bool:
+        """`test` again and again without a pause, for so many seconds at most; whether it is over.
+
+        Raises:
+            DistBackendError: it failed.
+        """
+        end = time.monotonic() + limit
+        while not self.test():
+            if time.monotonic() > end:
+                return False
+        return True
+
+    def follow(self) -> None:
+        """Have what the calling thread gives the device from now on come after it. Never waits.
 
         Raises:
             DistBackendError: it failed.
@@ -85,6 +109,9 @@ class Carrier:
     # Types of the devices whose arrays it takes. Those of other devices pass through the host.
     devices: ClassVar[frozenset[str]] = frozenset({"cpu"})
     name: ClassVar[str] = ""
+    # Whether `world` starts MPI. Then processes that no program of MPI started meet before, so that
+    # it finds itself among them.
+    starts_mpi: ClassVar[bool] = False
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
@@ -114,6 +141,20 @@ class Carrier:
 
     def close(self) -> None:
         """Let go of what the carrier holds. Nothing is called afterwards."""
+
+    def check_others(self) -> None:
+        """Raise if a rank of the group is gone, as far as the carrier knows.
+
+        Raises:
+            DistBackendError: it is.
+        """
+
+    def report(self, problem: str) -> None:
+        """This process ends with a problem: tell the other ranks."""
+
+    def batch(self) -> contextlib.AbstractContextManager[None]:
+        """Within it, messages are asked for that may start together at its end."""
+        return contextlib.nullcontext()
 
     def missing(self, what: str) -> str:
         """What can be said of other ranks once an operation did not end in time, such as "rank 2
@@ -198,6 +239,11 @@ class Carrier:
             _UFUNCS[op].reduce(rows, axis=0, out=out.reshape(-1), dtype=out.dtype)
 
         return Requests([self.all_gather(rows, array)], finish)
+
+    def sum_in_place(self, array: Array) -> Request | None:
+        """`all_reduce` as it is called most and waited for at once: a carrier may take the time
+        that a small sum needs, and return None."""
+        return self.all_reduce(array, array, ReduceOp.SUM)
 
     def reduce(self, out: Array, array: Array, root: int, op: ReduceOp) -> Request | None:
         """`all_reduce` for the root alone; `out` of other ranks is not written to."""

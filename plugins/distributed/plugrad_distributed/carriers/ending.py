@@ -1,4 +1,4 @@
-"""How a process that takes part in MPI ends: the others learn why, and nobody waits for ever.
+"""The end of a process that takes part in MPI: the others learn why, and none waits forever.
 
 MPI's own end waits for all processes. It is therefore entered only once all have said that they are
 there; after a failure it is left out.

@@ -77,8 +77,8 @@ class Monitor:
         # Others may ask as soon as all have come here.
         if comm.allreduce(link is None):
             warnings.warn(
-                "ranks cannot connect to rank 0 beside MPI: ranks that fail are found by timeouts "
-                "alone",
+                "ranks cannot connect to rank 0 outside MPI: failed ranks are detected only by "
+                "timeouts",
                 stacklevel=4,
             )
         return cls(rank, size, link, hub)
@@ -155,6 +155,13 @@ class Monitor:
                     return _told(rank, kind, how)
         return ""
 
+    def wait_for_alarm(self, ranks: Sequence[int], limit: float) -> None:
+        """Wait until one of these ranks has ended, and `problem_of` says so, or in vain for `limit`
+        seconds."""
+        end = time.monotonic() + limit
+        while self._link is not None and time.monotonic() < end and not self.problem_of(ranks):
+            time.sleep(0.005)
+
     def ask(self, name: str, ranks: Sequence[int], what: str) -> str:
         """Ask ranks of a group where they are; what there is to say of those that are not in the
         operation `what`."""
@@ -227,7 +234,7 @@ def _told(rank: int, kind: str, how: str) -> str:
     if kind == "failed":
         return f"rank {rank} ended with {how}"
     if kind == "lost":
-        return f"rank {rank} ended without a word: it was killed, or left by os._exit()"
+        return f"rank {rank} ended without an exception: it was killed, or called os._exit()"
     return f"rank {rank} has ended its program"
 
 

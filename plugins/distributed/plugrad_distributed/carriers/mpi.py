@@ -20,13 +20,24 @@ except ImportError as error:
 from plugrad_distributed.carriers.carrier import ANY_SOURCE, Array, Carrier, Request
 from plugrad_distributed.carriers.ending import end_with
 from plugrad_distributed.carriers.monitor import Monitor
-from plugrad_distributed.carriers.mpi_types import as_moved, as_reduced, reduction
+from plugrad_distributed.carriers.mpi_types import as_moved, as_reduced, reduction, types_of_sums
 from plugrad_distributed.carriers.placement import tell_environment
 from plugrad_distributed.errors import DistBackendError, DistTimeoutError
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = ["MPICarrier"]
 
+# How often an operation is asked before a look at the clock and at the other ranks.
+ONCE = range(1)
+AT_ONCE = range(64)
+# How long to wait for the word that a rank has ended, in seconds, once MPI failed and names no
+# reason: it may notice a process that is gone before the monitor does.
+NEWS = 2.0
+# The errors that a call itself can be blamed for.
+OF_CALLERS = (
+    *("ERR_ARG", "ERR_BUFFER", "ERR_COMM", "ERR_COUNT", "ERR_GROUP", "ERR_OP", "ERR_RANK"),
+    *("ERR_ROOT", "ERR_TAG", "ERR_TRUNCATE", "ERR_TYPE"),
+)
 # Tags of messages by which the members of a new group meet lie above those of all others.
 MEETING_TAG = 1 << 27
 
@@ -72,16 +83,32 @@ class _Pending(Request):
         self.source = -1
 
     def test(self) -> bool:
+        return self._asked(ONCE)
+
+    def spin(self, limit: float) -> bool:
+        end = time.monotonic() + limit
+        while not self._asked(AT_ONCE):
+            if time.monotonic() > end:
+                return False
+        return True
+
+    def _asked(self, times: range) -> bool:
+        """Ask MPI so many times at most; whether it is over."""
         carrier = self._carrier
+        test, status = self._request.Test, self._status
         try:
-            if self._request.Test(self._status):
-                return True
+            for _ in times:
+                if test(status):
+                    self._end()
+                    return True
         except carrier.mpi.Exception as error:
-            carrier.monitor.spoiled = True
-            raise DistBackendError(f"MPI: {error}") from error
+            raise carrier.failure(error) from error
         if carrier.monitor.alarmed:
             carrier.check_others()
         return False
+
+    def _end(self) -> None:
+        """MPI is done."""
 
 
 class _Received(_Pending):
@@ -89,11 +116,8 @@ class _Received(_Pending):
 
     __slots__ = ()
 
-    def test(self) -> bool:
-        if not super().test():
-            return False
+    def _end(self) -> None:
         self.source = self._status.source
-        return True
 
 
 class _Reduced(_Pending):
@@ -106,11 +130,8 @@ class _Reduced(_Pending):
         self._result = result
         self._to = to
 
-    def test(self) -> bool:
-        if not super().test():
-            return False
+    def _end(self) -> None:
         self._to.reshape(-1)[:] = self._result.reshape(-1).astype(self._to.dtype)
-        return True
 
 
 class MPICarrier(Carrier):
@@ -118,10 +139,11 @@ class MPICarrier(Carrier):
 
     Attributes:
         mpi: the module `mpi4py.MPI`.
-        monitor: tells what becomes of other ranks.
+        monitor: reports the state of other ranks.
     """
 
     name: ClassVar[str] = "mpi"
+    starts_mpi: ClassVar[bool] = True
 
     def __init__(
         self, mpi: Any, comm: Any, monitor: Monitor, ranks: Sequence[int], name: str
@@ -134,6 +156,9 @@ class MPICarrier(Carrier):
         self._name = name
         self._in_place = mpi.IN_PLACE
         self._any = mpi.ANY_SOURCE
+        self._sum = mpi.SUM
+        self._types = types_of_sums(mpi)
+        self._of_callers = frozenset(getattr(mpi, name) for name in OF_CALLERS)
         monitor.watch(name, self)
 
     @classmethod
@@ -156,7 +181,7 @@ class MPICarrier(Carrier):
         self._meet(ranks, MEETING_TAG + tag)
         whole = self.comm.Get_group()
         some = whole.Incl(list(ranks))
-        comm = self.comm.Create_group(some, tag)
+        comm = self._begin(self.comm.Create_group, some, tag)
         some.Free()
         whole.Free()
         of_world = [self._ranks[rank] for rank in ranks]
@@ -171,8 +196,8 @@ class MPICarrier(Carrier):
         note = bytearray(1)
         what = f"new_group({list(ranks)})"
         members = set(ranks) - {self.rank}
-        requests = [self.comm.Irecv([note, 0], rank, tag) for rank in members]
-        requests += [self.comm.Isend([note, 0], rank, tag) for rank in members]
+        requests = [self._begin(self.comm.Irecv, [note, 0], rank, tag) for rank in members]
+        requests += [self._begin(self.comm.Isend, [note, 0], rank, tag) for rank in members]
 
         def all_there() -> bool:
             self.check_others()
@@ -197,6 +222,27 @@ class MPICarrier(Carrier):
             self.monitor.spoiled = True
             raise DistBackendError(problem)
 
+    def failure(self, error: Any) -> DistBackendError:
+        """What users get for an exception of mpi4py's: the rank that has ended, if that is why."""
+        self.monitor.spoiled = True
+        if error.Get_error_class() not in self._of_callers:
+            self.monitor.wait_for_alarm(self._ranks, NEWS)
+        return DistBackendError(self.monitor.problem_of(self._ranks) or f"MPI: {error}")
+
+    def _begin(self, call: Callable[..., Any], *given: Any) -> Any:
+        """Call a function of MPI's.
+
+        Raises:
+            DistBackendError: it failed.
+        """
+        try:
+            return call(*given)
+        except self.mpi.Exception as error:
+            raise self.failure(error) from error
+
+    def report(self, problem: str) -> None:
+        self.monitor.fail(problem)
+
     def missing(self, what: str) -> str:
         self.monitor.spoiled = True
         return self.monitor.ask(self._name, self._ranks, what)
@@ -204,30 +250,32 @@ class MPICarrier(Carrier):
     # Messages
 
     def send(self, array: Array, dst: int, tag: int) -> Request | None:
-        return _Pending(self, self.comm.Isend(as_moved(array), dst, tag))
+        return _Pending(self, self._begin(self.comm.Isend, as_moved(array), dst, tag))
 
     def recv(self, out: Array, src: int, tag: int) -> Request | None:
         src = self._any if src == ANY_SOURCE else src
-        return _Received(self, self.comm.Irecv(as_moved(out), src, tag), self.mpi.Status())
+        return _Received(
+            self, self._begin(self.comm.Irecv, as_moved(out), src, tag), self.mpi.Status()
+        )
 
     # Collectives
 
     def barrier(self) -> Request | None:
-        return _Pending(self, self.comm.Ibarrier())
+        return _Pending(self, self._begin(self.comm.Ibarrier))
 
     def broadcast(self, array: Array, root: int) -> Request | None:
-        return _Pending(self, self.comm.Ibcast(as_moved(array), root))
+        return _Pending(self, self._begin(self.comm.Ibcast, as_moved(array), root))
 
     def all_gather(self, out: Array, array: Array) -> Request | None:
-        return _Pending(self, self.comm.Iallgather(as_moved(array), as_moved(out)))
+        return _Pending(self, self._begin(self.comm.Iallgather, as_moved(array), as_moved(out)))
 
     def gather(self, out: Array | None, array: Array, root: int) -> Request | None:
         into = None if out is None or self.rank != root else as_moved(out)
-        return _Pending(self, self.comm.Igather(as_moved(array), into, root))
+        return _Pending(self, self._begin(self.comm.Igather, as_moved(array), into, root))
 
     def scatter(self, out: Array, array: Array | None, root: int) -> Request | None:
         source = None if array is None or self.rank != root else as_moved(array)
-        return _Pending(self, self.comm.Iscatter(source, as_moved(out), root))
+        return _Pending(self, self._begin(self.comm.Iscatter, source, as_moved(out), root))
 
     def all_to_all(
         self,
@@ -238,8 +286,26 @@ class MPICarrier(Carrier):
     ) -> Request | None:
         source, into = as_moved(array), as_moved(out)
         if out_counts is None or in_counts is None:
-            return _Pending(self, self.comm.Ialltoall(source, into))
-        request = self.comm.Ialltoallv([source, list(in_counts)], [into, list(out_counts)])
+            return _Pending(self, self._begin(self.comm.Ialltoall, source, into))
+        request = self._begin(
+            self.comm.Ialltoallv, [source, list(in_counts)], [into, list(out_counts)]
+        )
+        return _Pending(self, request)
+
+    def sum_in_place(self, array: Array) -> Request | None:
+        known = self._types.get(array.dtype.num)
+        if known is None:
+            return super().sum_in_place(array)
+        try:
+            # mpi4py need not find out the type, and small operations are over before a request of
+            # ours is made.
+            request = self.comm.Iallreduce(self._in_place, (array, array.size, known), self._sum)
+            test = request.Test
+            for _ in AT_ONCE:
+                if test():
+                    return None
+        except self.mpi.Exception as error:
+            raise self.failure(error) from error
         return _Pending(self, request)
 
     def all_reduce(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
@@ -247,26 +313,32 @@ class MPICarrier(Carrier):
         known = reduction(self.mpi, op, source.dtype)
         if source is array:
             given = self._in_place if out is array else array
-            return _Pending(self, self.comm.Iallreduce(given, out, known))
-        return _Reduced(self, self.comm.Iallreduce(self._in_place, source, known), source, out)
+            return _Pending(self, self._begin(self.comm.Iallreduce, given, out, known))
+        return _Reduced(
+            self, self._begin(self.comm.Iallreduce, self._in_place, source, known), source, out
+        )
 
     def reduce(self, out: Array, array: Array, root: int, op: ReduceOp) -> Request | None:
         source = as_reduced(array)
         known = reduction(self.mpi, op, source.dtype)
         if self.rank != root:
-            return _Pending(self, self.comm.Ireduce(source, None, known, root))
+            return _Pending(self, self._begin(self.comm.Ireduce, source, None, known, root))
         if source is array:
             given = self._in_place if out is array else array
-            return _Pending(self, self.comm.Ireduce(given, out, known, root))
-        return _Reduced(self, self.comm.Ireduce(self._in_place, source, known, root), source, out)
+            return _Pending(self, self._begin(self.comm.Ireduce, given, out, known, root))
+        return _Reduced(
+            self, self._begin(self.comm.Ireduce, self._in_place, source, known, root), source, out
+        )
 
     def reduce_scatter(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
         source = as_reduced(array)
         known = reduction(self.mpi, op, source.dtype)
         if source is array:
-            return _Pending(self, self.comm.Ireduce_scatter_block(array, out, known))
+            return _Pending(self, self._begin(self.comm.Ireduce_scatter_block, array, out, known))
         result = np.empty(out.shape, source.dtype)
-        return _Reduced(self, self.comm.Ireduce_scatter_block(source, result, known), result, out)
+        return _Reduced(
+            self, self._begin(self.comm.Ireduce_scatter_block, source, result, known), result, out
+        )
 
 
 def hash_of(name: str) -> int:
@@ -281,11 +353,15 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
         ValueError: they are not.
     """
     if size not in (-1, count) and count == 1:
+        from mpi4py import MPI
+
+        library = MPI.Get_library_version().strip().splitlines()[0]
         raise ValueError(
-            f"init_process_group(): world_size is {size}, but MPI did not start this process as "
-            "one of several, and processes that torchrun or multiprocessing starts are strangers "
-            f"to MPI: run `plugrad launch -n {size} program.py` or `mpiexec -n {size} python "
-            "program.py`"
+            f"init_process_group(): world_size is {size}, but MPI ({library}) is on its own in "
+            "this process. Processes that torchrun or multiprocessing starts become one program "
+            "if the library is MPICH or one like it, and if nothing starts MPI before "
+            f"init_process_group(). Else run `plugrad launch -n {size} program.py` or `mpiexec -n "
+            f"{size} python program.py`"
         )
     if size not in (-1, count) or rank not in (-1, own):
         raise ValueError(
@@ -303,5 +379,5 @@ def _poll(over: Callable[[], bool], limit: float, what: str) -> None:
     start = time.monotonic()
     while not over():
         if time.monotonic() - start > limit:
-            raise DistTimeoutError(f"{what} did not end within {limit:g} s: a rank did not come")
+            raise DistTimeoutError(f"{what} did not end within {limit:g} s: a rank is missing")
         time.sleep(0.0001)

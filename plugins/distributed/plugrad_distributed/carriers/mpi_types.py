@@ -9,7 +9,7 @@ import numpy as np
 from plugrad_distributed.carriers.carrier import Array
 from plugrad_distributed.reduce_op import ReduceOp
 
-__all__ = ["as_moved", "as_reduced", "reduction"]
+__all__ = ["as_moved", "as_reduced", "reduction", "types_of_sums"]
 
 _OPERATIONS = {
     ReduceOp.SUM: "SUM",
@@ -31,7 +31,24 @@ _OF_BOOLS = {
     ReduceOp.BXOR: "LXOR",
 }
 _INTEGERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
-_KNOWN = frozenset(map(np.dtype, "?bBhHiIlLqQfdFD"))
+# By NumPy's codes; bools, which have sums of their own, beside.
+_TYPES = {
+    "b": "SIGNED_CHAR",
+    "B": "UNSIGNED_CHAR",
+    "h": "SHORT",
+    "H": "UNSIGNED_SHORT",
+    "i": "INT",
+    "I": "UNSIGNED",
+    "l": "LONG",
+    "L": "UNSIGNED_LONG",
+    "q": "LONG_LONG",
+    "Q": "UNSIGNED_LONG_LONG",
+    "f": "FLOAT",
+    "d": "DOUBLE",
+    "F": "C_FLOAT_COMPLEX",
+    "D": "C_DOUBLE_COMPLEX",
+}
+_KNOWN = frozenset(map(np.dtype, ["?", *_TYPES]))
 
 
 def as_moved(array: Array) -> Array:
@@ -51,3 +68,8 @@ def as_reduced(array: Array) -> Array:
 def reduction(mpi: Any, op: ReduceOp, dtype: np.dtype[Any]) -> Any:
     """What MPI calls a reduction of a dtype; `mpi` is the module `mpi4py.MPI`."""
     return getattr(mpi, (_OF_BOOLS if dtype.kind == "b" else _OPERATIONS)[op])
+
+
+def types_of_sums(mpi: Any) -> dict[int, Any]:
+    """MPI's types of the dtypes whose sums are `SUM`, by the dtypes' numbers."""
+    return {np.dtype(code).num: getattr(mpi, name) for code, name in _TYPES.items()}

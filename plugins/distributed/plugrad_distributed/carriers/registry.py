@@ -29,7 +29,7 @@ def _claims(*, load: bool = True) -> dict[str, list[tuple[str, Any]]]:
 
 
 def carrier_names() -> list[str]:
-    """The carriers that installed plugins bring."""
+    """The carriers that installed plugins provide."""
     return sorted(_claims())
 
 
@@ -37,7 +37,7 @@ def carrier_class(name: str) -> type[Carrier]:
     """The carrier of a name.
 
     Raises:
-        ValueError: no plugin brings it.
+        ValueError: no plugin provides it.
         PluginError: two do, or it cannot be imported.
     """
     name = ALIASES.get(name, name)
@@ -52,7 +52,7 @@ def carrier_class(name: str) -> type[Carrier]:
     own = [claim for claim in claims[name] if claim[0] == name] or claims[name]
     if len(own) > 1:
         raise PluginError(
-            f"{' and '.join(plugin for plugin, _ in own)} both bring the carrier {name!r}: "
+            f"{' and '.join(plugin for plugin, _ in own)} both provide the carrier {name!r}: "
             "uninstall one of them, or disable it in plugrad.toml"
         )
     plugin, source = own[0]
@@ -65,5 +65,5 @@ def carrier_class(name: str) -> type[Carrier]:
                 f"the carrier {name!r} of {plugin} cannot be used: {error}"
             ) from error
     if not (isinstance(source, type) and issubclass(source, Carrier)):
-        raise PluginError(f"the carrier {name!r} of {plugin} is no Carrier: {source!r}")
+        raise PluginError(f"the carrier {name!r} of {plugin} is not a Carrier: {source!r}")
     return source

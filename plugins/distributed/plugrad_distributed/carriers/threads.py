@@ -90,7 +90,7 @@ class ThreadsCarrier(Carrier):
         return ThreadsCarrier(self.exchange, name, of_world, list(ranks).index(self.rank))
 
     def check_others(self) -> None:
-        """Raise if a rank of the group ended with an exception: nobody would answer any more."""
+        """Raise if a rank of the group ended with an exception, because it would not answer."""
         for rank, error in list(self.exchange.failed.items()):
             if rank in self._ranks and rank != self._ranks[self.rank]:
                 raise DistBackendError(
@@ -106,8 +106,7 @@ class ThreadsCarrier(Carrier):
 
     @classmethod
     def world(cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0) -> Carrier:
-        """A rank beside others in `options`, an `Exchange`; without one, a rank that nobody
-        answers is made by `planned.PlannedCarrier`."""
+        """A rank beside others in `options`, an `Exchange`."""
         if not isinstance(options, Exchange):
             raise TypeError(f"pg_options must be an Exchange, got {type(options).__name__}")
         return cls(options, "world", range(size), rank)

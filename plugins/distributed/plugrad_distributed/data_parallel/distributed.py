@@ -301,6 +301,25 @@ class DistributedDataParallel(Module, Joinable):
         finally:
             self.require_backward_grad_sync = before
 
+    def expect_backward(self, outputs: Sequence[Tensor]) -> None:
+        """Average in the backward pass that comes, whose forward ran within `no_sync()`; as stages
+        of pipelines do, whose forward passes run ahead.
+
+        Args:
+            outputs: of that forward.
+
+        Raises:
+            NotImplementedError: the module was made with `static_graph=True`.
+        """
+        if self.static_graph:
+            raise NotImplementedError(
+                "DistributedDataParallel: static_graph=True is not supported in a pipeline, whose "
+                "forward passes run ahead of backward"
+            )
+        self.require_forward_param_sync = True
+        if self.reducer is not None:
+            self.reducer.prepare(find_tensors(outputs) if self.reducer.find_unused else ())
+
     # Uneven inputs
 
     def join(

@@ -26,7 +26,7 @@ def check_same_parameters(named: Sequence[tuple[str, Tensor]], group: ProcessGro
         RuntimeError: on all ranks alike. It names the first parameter that differs.
     """
     mine = [(name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in named]
-    # 7 bytes, so that it is no negative number.
+    # 7 bytes, so that it is not a negative number.
     digest = int.from_bytes(hashlib.sha256(repr(mine).encode()).digest()[:7], "big")
     digests = plugrad.zeros(group.size(), dtype=plugrad.int64)
     all_gather_into_tensor(digests, plugrad.tensor([digest]), group)

@@ -14,6 +14,8 @@ tensor([1., 1., 1.])
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from plugrad_distributed.carriers.carrier import Carrier
 from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.distributed import functional
@@ -83,9 +85,13 @@ from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 from plugrad_distributed.reduce_op import ReduceOp
 
+if TYPE_CHECKING:
+    from plugrad_distributed.mesh.device_mesh import DeviceMesh, init_device_mesh
+
 __all__ = [
     "Backend",
     "Carrier",
+    "DeviceMesh",
     "DistBackendError",
     "DistError",
     "DistNetworkError",
@@ -118,6 +124,7 @@ __all__ = [
     "get_rank",
     "get_world_size",
     "group",
+    "init_device_mesh",
     "init_process_group",
     "irecv",
     "is_available",
@@ -143,3 +150,14 @@ __all__ = [
     "send",
     "send_object_list",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Meshes, which are made of groups, at their first use."""
+    if name not in ("DeviceMesh", "init_device_mesh"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from plugrad_distributed.mesh import device_mesh
+
+    found = getattr(device_mesh, name)
+    globals()[name] = found
+    return found

@@ -21,7 +21,7 @@ class Backend(str):
         """The name.
 
         Raises:
-            ValueError: it is no string.
+            ValueError: it is not a string.
         """
         if not isinstance(name, str):
             raise ValueError(f"Backend constructor parameter must be string-ish, got {name!r}")

@@ -15,6 +15,7 @@ from plugrad_distributed.groups.work import Work
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = [
+    "Described",
     "after",
     "check_alike",
     "check_sizes",
@@ -96,10 +97,10 @@ class Described:
 
     __slots__ = ("_dtype", "_more", "_name", "_shape")
 
-    def __init__(self, name: str, tensor: Tensor, more: str) -> None:
+    def __init__(self, name: str, dtype: Any, shape: Sequence[int], more: str) -> None:
         self._name = name
-        self._dtype = tensor.dtype
-        self._shape = tensor.shape
+        self._dtype = dtype
+        self._shape = shape
         self._more = more
 
     def __str__(self) -> str:
@@ -109,7 +110,7 @@ class Described:
 
 def described(name: str, tensor: Tensor, more: str = "") -> Described:
     """A call as messages show it."""
-    return Described(name, tensor, more)
+    return Described(name, tensor.dtype, tensor.shape, more)
 
 
 def finished(work: Work, async_op: bool) -> Work | None:

@@ -39,7 +39,7 @@ def meet(group: ProcessGroup, limit: float, name_all: bool) -> None:
         missing = [group.ranks[rank] for rank in pending][: None if name_all else 1]
         raise DistBackendError(
             f"monitored_barrier(): rank{'s' if len(missing) > 1 else ''} "
-            f"{', '.join(map(str, missing))} did not come within {limit:g} s"
+            f"{', '.join(map(str, missing))} did not arrive within {limit:g} s"
         )
     for rank in range(1, group.size()):
         Work(group, what, carrier.send(note, rank, GO_ON), None, ()).wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from plugrad import Tensor
 from plugrad_distributed.arrays import readable, writable
 from plugrad_distributed.carriers.carrier import ANY_SOURCE, COLLECTIVE_TAG
 from plugrad_distributed.distributed.calls import check_tensor, described, member, root_of
+from plugrad_distributed.distributed.starting import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 
@@ -173,14 +175,24 @@ class P2POp:
         self.group_peer = group_peer
 
 
+def _carrier_of(item: P2POp) -> Any:
+    """Who carries the message; None on a rank that is not in the group."""
+    ranks = get_group(item.group, "batch_isend_irecv")
+    return None if ranks is None else ranks.carrier(item.tensor.device.type)
+
+
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Start several messages at once; returns the work of each."""
     if not p2p_op_list or not all(isinstance(item, P2POp) for item in p2p_op_list):
         raise ValueError(
             "batch_isend_irecv(): p2p_op_list must be a list of P2POp, with one at least"
         )
-    found = [
-        item.op(item.tensor, item.peer, item.group, item.tag, item.group_peer)
-        for item in p2p_op_list
-    ]
+    carriers = {_carrier_of(item) for item in p2p_op_list} - {None}
+    with contextlib.ExitStack() as together:
+        for carrier in carriers:
+            together.enter_context(carrier.batch())
+        found = [
+            item.op(item.tensor, item.peer, item.group, item.tag, item.group_peer)
+            for item in p2p_op_list
+        ]
     return [work for work in found if work is not None]

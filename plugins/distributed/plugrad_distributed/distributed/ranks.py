@@ -73,7 +73,7 @@ def run_ranks(
     for thread in threads:
         thread.join()
     if exchange.failed:
-        # Those that failed since another one had are no cause.
+        # Those that failed since another one had are not the cause.
         first = [
             error
             for error in exchange.failed.values()

@@ -9,8 +9,9 @@ one and from what communication costs.
 
 from __future__ import annotations
 
-from plugrad_distributed.planning.costs import Call, Costs, Line, Point, fit_line
+from plugrad_distributed.planning.costs import Call, Costs, Line, Point, fastest, fit_line
 from plugrad_distributed.planning.measuring import measure_collectives, measure_contention
+from plugrad_distributed.planning.overheads import Overheads
 from plugrad_distributed.planning.predictions import Memory, Prediction, Table
 from plugrad_distributed.planning.profiles import NodeCost, ParameterCost, Profile
 from plugrad_distributed.planning.profiling import profile_step
@@ -30,6 +31,7 @@ __all__ = [
     "Line",
     "Memory",
     "NodeCost",
+    "Overheads",
     "ParameterCost",
     "Pipeline",
     "Point",
@@ -37,6 +39,7 @@ __all__ = [
     "Profile",
     "Table",
     "TensorParallel",
+    "fastest",
     "fit_line",
     "measure_collectives",
     "measure_contention",

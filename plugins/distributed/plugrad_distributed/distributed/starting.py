@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -12,6 +14,8 @@ from plugrad_distributed.carriers.registry import ALIASES, carrier_class, carrie
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import seconds
 from plugrad_distributed.groups.world import World, current_world, default_group, group_named
+from plugrad_distributed.launching.meeting import met
+from plugrad_distributed.launching.rendezvous import in_query, rendezvous_of
 
 __all__ = [
     "GroupMember",
@@ -83,10 +87,14 @@ def init_process_group(
 
     Args:
         backend: who carries the bytes: ``"mpi"``, ``"alone"`` (one process), ``"fake"`` (see
-            `run_ranks`), or what another plugin brings; by device, ``"cpu:mpi,cuda:nccl"``. Left
+            `run_ranks`), or what another plugin provides; by device, ``"cpu:mpi,cuda:nccl"``. Left
             out, it is MPI if that started the process, else ``"alone"``.
-        init_method: ``"env://"`` or None: rank and size are MPI's, or those of the environment's
-            `RANK` and `WORLD_SIZE`. If `world_size` is 1, nothing depends on it.
+        init_method: where processes meet that no program of MPI started. ``"env://"``, which None
+            means, too: rank and size are those of the environment's `RANK` and `WORLD_SIZE`, as
+            torchrun sets them, and rank 0 listens at `MASTER_ADDR` and `MASTER_PORT`.
+            ``"tcp://host:port"``: it listens there. ``"file:///path"``: it writes to this file,
+            which must not exist, where it listens. Under mpiexec and if `world_size` is 1, nothing
+            depends on it.
         timeout: how long an operation may take, as a timedelta or in seconds; 30 minutes.
         world_size: how many processes there are, if they should be so many.
         rank: this process's number, if it should be that one.
@@ -98,6 +106,8 @@ def init_process_group(
     Raises:
         ValueError: an argument is wrong, or the group exists already.
         PluginError: the backend's package is not installed.
+        DistTimeoutError: a process did not come.
+        DistNetworkError: rank 0 cannot listen, or the processes do not agree who they are.
 
     >>> import plugrad.distributed as dist
     >>> dist.init_process_group("alone")
@@ -109,15 +119,20 @@ def init_process_group(
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
     limit = seconds(DEFAULT_TIMEOUT if timeout is None else timeout, "init_process_group")
-    rank, world_size = _placed(rank, world_size)
+    rank, world_size = _placed(*in_query(init_method, rank, world_size))
     alone = world_size == 1 and not _is_of_mpi()
-    if not alone:
-        _check_meeting(init_method, store)
+    if store is not None and not alone:
+        raise ValueError(
+            "init_process_group(): store must be None: processes find each other through the "
+            f"backend, got {type(store).__name__}"
+        )
     wanted = _default_backend() if backend is None else backend
-    carriers = {
-        device: _carrier(name, alone).world(rank, world_size, pg_options, limit)
-        for device, name in _by_device(wanted).items()
-    }
+    kinds = {device: _carrier(name, alone) for device, name in _by_device(wanted).items()}
+    with _meeting(kinds.values(), init_method, rank, world_size, limit):
+        carriers = {
+            device: kind.world(rank, world_size, pg_options, limit)
+            for device, kind in kinds.items()
+        }
     first = next(iter(carriers.values()))
     name = world.new_name(group_name)
     made = ProcessGroup(name, range(first.size), carriers, limit, wanted.lower(), "default_pg")
@@ -128,27 +143,52 @@ def init_process_group(
 
 
 def _is_of_mpi() -> bool:
-    """Whether one of MPI's ways to start programs started this process."""
-    return any(name in os.environ for name in STARTED_BY_MPI)
+    """Whether one of MPI's ways to start programs started this process. What torchrun starts in a
+    job of SLURM is told the place of torchrun itself."""
+    return not is_torchelastic_launched() and any(name in os.environ for name in STARTED_BY_MPI)
 
 
-def _check_meeting(init_method: object, store: object) -> None:
-    """Several processes meet through the backend, in no other way.
+def _mpi_runs() -> bool:
+    """Whether MPI was started in this process, which can be done once."""
+    loaded = sys.modules.get("mpi4py.MPI")
+    return loaded is not None and bool(loaded.Is_initialized())
+
+
+def _meeting(
+    kinds: Collection[type[Carrier]],
+    init_method: str | None,
+    rank: int,
+    world_size: int,
+    limit: float,
+) -> contextlib.AbstractContextManager[None]:
+    """Within it, processes that no program of MPI started are ranks of one, if a carrier wants so.
 
     Raises:
-        ValueError: the program asks for another one.
+        ValueError: the program asks for a meeting that the carriers do not have, or a rank is
+            missing.
     """
-    if store is not None:
+    if _is_of_mpi() or world_size == 1:
+        return contextlib.nullcontext()
+    if not any(kind.starts_mpi for kind in kinds):
+        if init_method not in (None, "", "env://"):
+            raise ValueError(
+                "init_process_group(): init_method must be 'env://' or None, since the backend "
+                f"has its own way to find the processes, got {init_method!r}"
+            )
+        return contextlib.nullcontext()
+    if _mpi_runs() or (world_size == -1 and init_method is None):
+        return contextlib.nullcontext()
+    for name, value in (("rank", rank), ("world_size", world_size)):
+        if value < 0:
+            raise ValueError(
+                f"init_process_group(): {name} must be given, by the argument or as environment "
+                f"variable {name.upper()}, since no program of MPI started this process"
+            )
+    if rank >= world_size:
         raise ValueError(
-            "init_process_group(): store must be None: processes find each other through the "
-            f"backend, got {type(store).__name__}"
+            f"init_process_group(): rank must be in the interval [0, {world_size - 1}], got {rank}"
         )
-    if init_method not in (None, "", "env://"):
-        raise ValueError(
-            "init_process_group(): init_method must be 'env://' or None, since the program that "
-            "starts the processes tells them of one another (mpiexec, plugrad launch), got "
-            f"{init_method!r}"
-        )
+    return met(rendezvous_of(init_method, os.environ), rank, world_size, limit)
 
 
 def _carrier(name: str, alone: bool) -> type[Carrier]:
@@ -255,9 +295,9 @@ def new_group(
                 f"new_group(): ranks must be in the interval [0, {everyone.size() - 1}], got {rank}"
             )
     if len(set(chosen)) < len(chosen):
-        raise ValueError(f"new_group(): a rank must not come twice, got {list(ranks or ())}")
+        raise ValueError(f"new_group(): a rank must not occur twice, got {list(ranks or ())}")
     if not chosen:
-        raise ValueError("new_group(): ranks must name a rank at least, got none")
+        raise ValueError("new_group(): ranks must name at least one rank, got none")
     if backend is not None and _by_device(backend) != _by_device(everyone.backend):
         raise ValueError(
             f"new_group(): backend must be {everyone.backend!r} as in the default group, got "
@@ -362,7 +402,7 @@ def is_initialized() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a plugin brings the carrier, and what it needs is installed."""
+    """Whether a plugin provides the carrier, and what it needs is installed."""
     name = ALIASES.get(backend.lower(), backend.lower())
     if name not in carrier_names():
         return False

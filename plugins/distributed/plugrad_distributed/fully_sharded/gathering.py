@@ -6,7 +6,7 @@
 
 The node comes before all others of the module, so that the engine runs it after them, and before
 those of earlier modules: their backward goes on while the gradients are reduced. Sharded parameters
-are no inputs of it, or hooks on them would hear of gradients that are not there yet.
+are not inputs of it, or hooks on them would hear of gradients that are not there yet.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def gathered(group: ParameterGroup, use: Any) -> list[Tensor]:
     """The whole parameters of a group, for one forward; their gradients go to the group.
 
     Args:
-        use: what the group is told when they arrive.
+        use: a function that the group calls when they arrive.
     """
     trained = any(parameter.sharded.requires_grad for parameter in group.parameters)
     anchor = plugrad.empty(0, requires_grad=trained)

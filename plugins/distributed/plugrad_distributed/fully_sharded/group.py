@@ -18,6 +18,7 @@ from plugrad_distributed.fully_sharded.policies import (
 )
 from plugrad_distributed.fully_sharded.reduction import GradientReducer
 from plugrad_distributed.fully_sharded.saving import saving_notes
+from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 
@@ -76,6 +77,7 @@ class ParameterGroup:
         name: of the module that was sharded, for messages.
         context: of the whole model; None before its first forward.
         reshard_after_forward, reshard_after_backward: when the wholes are freed.
+        neighbours: ranks that have the wholes together between forward and backward, or None.
         collective: gathers.
     """
 
@@ -96,6 +98,7 @@ class ParameterGroup:
         self.context: Context | None = None
         self.reshard_after_forward = True
         self.reshard_after_backward = True
+        self.neighbours: ProcessGroup | None = None
         self.unshard_in_backward = True
         self.collective: AllGather = DefaultAllGather()
         self._work: Work | None = None
@@ -103,12 +106,14 @@ class ParameterGroup:
         self._wholes: list[Tensor] | None = None
         # That of the parts which were gathered.
         self._gathered: Stamp = ()
+        # This rank's share of what was gathered, for its neighbours.
+        self._share: Tensor | None = None
         self._shown = False
         # How many forwards run that use the wholes.
         self._lent = 0
 
     def stamp(self) -> Stamp:
-        """Changes when somebody writes to a parameter."""
+        """Changes with each write to a parameter."""
         return tuple(parameter.version for parameter in self.parameters)
 
     @property
@@ -133,8 +138,13 @@ class ParameterGroup:
         stamp = self.stamp()
         if (self.is_gathered or self.is_underway) and self._gathered == stamp:
             return
+        share = self._share if self._gathered == stamp else None
         self.reshard()
-        self._gathered = stamp
+        self._gathered, self._share = stamp, share
+        if share is not None:
+            assert self.neighbours is not None
+            self._gather(share, self.neighbours)
+            return
         locals_ = [parameter.local for parameter in self.parameters]
         for parameter, local in zip(self.parameters, locals_, strict=True):
             if local.is_meta:
@@ -144,15 +154,20 @@ class ParameterGroup:
                 )
         dtype = self.dtype or locals_[0].dtype
         device = locals_[0].device
-        collective = self.collective
 
         def allocate(size: int) -> Tensor:
-            return collective.allocate((size,), dtype=dtype, device=device)
+            return self.collective.allocate((size,), dtype=dtype, device=device)
 
         with plugrad.no_grad():
-            sent = self.layout.join_shards(locals_, allocate)
-            self._flat = allocate(self.layout.size * self.layout.count)
-            self._work = collective(self._flat, sent, self.shards, async_op=True)
+            self._gather(self.layout.join_shards(locals_, allocate), self.shards)
+
+    def _gather(self, sent: Tensor, ranks: ProcessGroup) -> None:
+        """Begin to gather what each of some ranks sends, which is all together."""
+        size = self.layout.size * self.layout.count
+        collective = self.collective
+        with plugrad.no_grad():
+            self._flat = collective.allocate((size,), dtype=sent.dtype, device=sent.device)
+            self._work = collective(self._flat, sent, ranks, async_op=True)
 
     def wholes(self) -> list[Tensor]:
         """The gathered parameters, after they have arrived."""
@@ -161,22 +176,41 @@ class ParameterGroup:
             self._wait()
             assert self._flat is not None
             with plugrad.no_grad():
-                self._wholes = self.layout.split_gathered(self._flat)
+                found = self.layout.split_gathered(self._flat)
+                self._wholes = [
+                    parameter.in_forward(one)
+                    for parameter, one in zip(self.parameters, found, strict=True)
+                ]
+                self._keep_share(self._flat)
             self._flat = None
         return self._wholes
+
+    def _keep_share(self, flat: Tensor) -> None:
+        """Keep what neighbours will gather for backward."""
+        neighbours = self.neighbours
+        if neighbours is None or self._share is not None:
+            return
+        size = flat.numel() // neighbours.size()
+        self._share = flat.narrow(0, size * neighbours.rank(), size).clone()
 
     def _wait(self) -> None:
         work, self._work = self._work, None
         if work is not None:
             work.wait()
 
-    def reshard(self) -> None:
-        """Free the gathered parameters; modules have the sharded ones afterwards."""
+    def reshard(self, keep_share: bool = False) -> None:
+        """Free the gathered parameters; modules have the sharded ones afterwards.
+
+        Args:
+            keep_share: keep what neighbours need to gather them again.
+        """
         if self._lent:
             return
         self.hide()
         self._wait()
         self._wholes = self._flat = None
+        if not keep_share:
+            self._share = None
 
     # What modules have
 
@@ -229,7 +263,7 @@ class ParameterGroup:
     # Backward
 
     def expect_end(self) -> None:
-        """Be told of the end of the running backward pass."""
+        """Register for the end of the running backward pass."""
         if self.context is not None:
             self.context.expect_end()
 
@@ -249,6 +283,10 @@ class ParameterGroup:
         """The gradients of one forward are complete: reduce them, or keep them."""
         self.expect_end()
         dtype = self.dtype or self.parameters[0].sharded.dtype
+        for index, grad in enumerate(grads):
+            if grad is not None:
+                grads[index] = self.parameters[index].own_gradient(grad)
+                del grad
         if not (use.freed_by_inputs and self.has_fixed):
             self.backward_is_over()
         if not self.reducer.enabled:

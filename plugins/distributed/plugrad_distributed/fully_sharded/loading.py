@@ -7,7 +7,6 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad_distributed.fully_sharded.group import ParameterGroup
-from plugrad_distributed.fully_sharded.parameters import own_part, sharded_tensor
 from plugrad_distributed.tensor.dtensor import array_of
 
 __all__ = ["watch_state"]
@@ -36,11 +35,6 @@ def _cut(group: ParameterGroup, module: Any, state: dict[str, Any], prefix: str)
             value = state.get(key)
             if place.module is not module or not isinstance(value, Tensor):
                 continue
-            if array_of(value) is None and tuple(value.shape) == parameter.slot.shape:
+            if array_of(value) is None and tuple(value.shape) == parameter.spec.shape:
                 with plugrad.no_grad():
-                    local = own_part(
-                        value.detach().to(parameter.mesh.device_type),
-                        parameter.mesh,
-                        parameter.slot,
-                    )
-                    state[key] = sharded_tensor(local, parameter.mesh, parameter.slot)
+                    state[key] = parameter.part(value.detach())

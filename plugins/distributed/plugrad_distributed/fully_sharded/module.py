@@ -132,10 +132,11 @@ class FSDPModule:
             group.reducer.all_reduces = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether gathered parameters are freed after forward, and gathered again in backward.
+        """Whether gathered parameters are freed after forward, and gathered again in backward; a
+        number that `fully_shard` was given counts no more.
 
         Raises:
-            ValueError: it is no bool.
+            ValueError: it is not a bool.
         """
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(
@@ -145,6 +146,7 @@ class FSDPModule:
             unit.keeps_if_root = False
             if unit.group is not None:
                 unit.group.reshard_after_forward = reshard_after_forward
+                unit.group.neighbours = None
 
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True

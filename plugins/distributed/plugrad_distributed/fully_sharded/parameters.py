@@ -11,12 +11,15 @@ from plugrad import Tensor
 from plugrad.nn import Parameter
 from plugrad_distributed.fully_sharded.layout import Slot
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
-from plugrad_distributed.tensor.array import ShardedArray
+from plugrad_distributed.tensor.array import ShardedArray, row_major
 from plugrad_distributed.tensor.backend import as_tensor
 from plugrad_distributed.tensor.dtensor import array_of
-from plugrad_distributed.tensor.placement import Placements, Replicate, Shard
+from plugrad_distributed.tensor.placement import Placement, Replicate, Shard
+from plugrad_distributed.tensor.redistribution import redistribute_local
+from plugrad_distributed.tensor.rules.random import cut
+from plugrad_distributed.tensor.spec import DTensorSpec
 
-__all__ = ["Place", "ShardedParameter", "own_part", "placements_on", "sharded_tensor"]
+__all__ = ["Place", "ShardedParameter"]
 
 
 @dataclass(frozen=True)
@@ -28,25 +31,22 @@ class Place:
     full_name: str
 
 
-def placements_on(mesh: DeviceMesh, dim: int) -> Placements:
-    """Cut along the last dimension of the mesh, replicated along the others."""
-    return (*(Replicate() for _ in range(mesh.ndim - 1)), Shard(dim))
+def _spec(parameter: Tensor, mesh: DeviceMesh, dim: int) -> DTensorSpec:
+    """How a parameter lies once it is cut along the last dimension of a mesh.
 
-
-def sharded_tensor(local: Tensor, mesh: DeviceMesh, slot: Slot) -> Tensor:
-    """The DTensor of which this rank has a part."""
-    return as_tensor(ShardedArray(local, mesh, placements_on(mesh, slot.dim), slot.shape))
-
-
-def own_part(whole: Tensor, mesh: DeviceMesh, slot: Slot) -> Tensor:
-    """This rank's part of a tensor that it has as a whole, in memory of its own."""
-    rank = mesh.get_local_rank(mesh.ndim - 1)
-    size = slot.part_of(rank)[slot.dim]
-    start = min(slot.part[slot.dim] * rank, slot.shape[slot.dim])
-    found: Tensor = whole.narrow(slot.dim, start, size).clone(
-        memory_format=plugrad.contiguous_format
-    )
-    return found
+    One that is a DTensor already has a mesh with the dimensions of both: those of its own come
+    before the one along which it is cut now, since that cuts each rank's part.
+    """
+    array = array_of(parameter)
+    placements: list[Placement] = [Replicate()] * (mesh.ndim - 1)
+    if array is not None:
+        shards = mesh if mesh.ndim == 1 else mesh[(mesh.mesh_dim_names or ())[-1]]
+        replicas = [] if mesh.ndim == 1 else [mesh[(mesh.mesh_dim_names or ())[0]]]
+        mesh = DeviceMesh._concatenate([*replicas, array.mesh, shards])
+        placements += array.placements
+    placements.append(Shard(dim))
+    shape = tuple(parameter.shape)
+    return DTensorSpec(mesh, tuple(placements), shape, row_major(shape), parameter.dtype)
 
 
 class ShardedParameter:
@@ -54,7 +54,9 @@ class ShardedParameter:
 
     Attributes:
         places: where modules have it; several if it is shared.
-        slot: its shape, and how it is cut.
+        spec: how it lies outside of forward and backward.
+        parallel: how it lies in forward and backward, if it is a DTensor then as well.
+        slot: the shape of what this rank has in forward, and how that is cut.
         sharded: what modules have outside of forward and backward, a DTensor.
     """
 
@@ -62,16 +64,50 @@ class ShardedParameter:
         self, places: Sequence[Place], parameter: Tensor, mesh: DeviceMesh, dim: int
     ) -> None:
         self.places = list(places)
-        self.mesh = mesh
-        self.slot = Slot(tuple(parameter.shape), dim, mesh.size(mesh.ndim - 1))
+        self.spec = _spec(parameter, mesh, dim)
+        self.parallel: DTensorSpec | None = None
+        found = parameter.detach()
+        array = array_of(found)
+        if array is not None:
+            found = array.local
+            self.parallel = DTensorSpec(
+                array.mesh, array.placements, array.shape, array.steps, array.dtype
+            )
+        self.slot = Slot(tuple(found.shape), dim, mesh.size(mesh.ndim - 1))
         with plugrad.no_grad():
-            found = parameter.detach()
             # What has no memory yet gets it by `to_empty`, for this rank's part only.
             found = found if found.is_meta else found.to(mesh.device_type)
-            local = own_part(found, mesh, self.slot)
-            made = sharded_tensor(local, mesh, self.slot)
+            rank = mesh.get_local_rank(mesh.ndim - 1)
+            start = min(self.slot.part[dim] * rank, self.slot.shape[dim])
+            local = found.narrow(dim, start, self.slot.part_of(rank)[dim])
+            made = self.tensor(local.clone(memory_format=plugrad.contiguous_format))
         self.sharded: Tensor = Parameter(made, requires_grad=parameter.requires_grad)
         self.install(self.sharded)
+
+    def tensor(self, local: Tensor) -> Tensor:
+        """The DTensor that lies as the parameter does, of which this rank has a part."""
+        return as_tensor(ShardedArray(local, self.spec.mesh, self.spec.placements, self.spec.shape))
+
+    def part(self, whole: Tensor) -> Tensor:
+        """The same of a tensor that every rank has."""
+        local = cut(whole.to(self.spec.mesh.device_type), self.spec.mesh, self.spec.placements)
+        return self.tensor(local.clone(memory_format=plugrad.contiguous_format))
+
+    def in_forward(self, gathered: Tensor) -> Tensor:
+        """What modules have in forward, of what was gathered."""
+        spec = self.parallel
+        if spec is None:
+            return gathered
+        return as_tensor(ShardedArray(gathered, spec.mesh, spec.placements, spec.shape, spec.steps))
+
+    def own_gradient(self, grad: Tensor) -> Tensor:
+        """What this rank has of the gradient of `in_forward`."""
+        spec, array = self.parallel, array_of(grad)
+        if spec is None or array is None:
+            return grad
+        return redistribute_local(
+            array.local, spec.mesh, array.placements, spec.placements, spec.shape
+        )
 
     @property
     def name(self) -> str:
@@ -86,7 +122,7 @@ class ShardedParameter:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Changes when somebody writes to it, or to this rank's part."""
+        """Changes with each write to it, or to this rank's part."""
         return id(self.sharded), self.sharded._version, self.local._version
 
     def install(self, tensor: Tensor) -> None:
@@ -104,18 +140,18 @@ class ShardedParameter:
         `load_state_dict(assign=True)` puts one there.
 
         Raises:
-            RuntimeError: it lies otherwise, or is no DTensor.
+            RuntimeError: it lies otherwise, or is not a DTensor.
         """
         found = self.installed()
         if found is self.sharded:
             return
         array = array_of(found)
-        wanted = placements_on(self.mesh, self.slot.dim)
+        spec = self.spec
         if (
             array is None
-            or array.mesh != self.mesh
-            or array.placements != wanted
-            or array.shape != self.slot.shape
+            or array.mesh != spec.mesh
+            or array.placements != spec.placements
+            or array.shape != spec.shape
         ):
             came = (
                 f"a {type(found).__name__} of shape {list(found.shape)}"
@@ -124,7 +160,7 @@ class ShardedParameter:
             )
             raise RuntimeError(
                 f"fully_shard: parameter {self.name!r} must be a DTensor of shape "
-                f"{list(self.slot.shape)} with placements {wanted} on {self.mesh!r}, got {came}"
+                f"{list(spec.shape)} with placements {spec.placements} on {spec.mesh!r}, got {came}"
             )
         self.sharded = found
         self.install(found)
@@ -132,7 +168,7 @@ class ShardedParameter:
     def add_gradient(self, local: Tensor) -> None:
         """Add this rank's part of a gradient to `.grad` of the sharded parameter."""
         parameter: Any = self.sharded
-        made = sharded_tensor(local.to(parameter.dtype), self.mesh, self.slot)
+        made = self.tensor(local.to(parameter.dtype))
         if parameter.grad is None:
             parameter.grad = made
         else:

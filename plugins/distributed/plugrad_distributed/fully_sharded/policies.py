@@ -1,4 +1,4 @@
-"""What `fully_shard` is told about dtypes, host memory and how ranks talk."""
+"""Settings of `fully_shard` for dtypes, host memory and communication."""
 
 from __future__ import annotations
 

@@ -20,6 +20,9 @@ from plugrad._C._autograd import (
     _saved_tensors_hooks_is_enabled,
 )
 from plugrad.autograd.graph import saved_tensors_hooks
+from plugrad_distributed.tensor.array import ShardedArray
+from plugrad_distributed.tensor.backend import as_tensor
+from plugrad_distributed.tensor.dtensor import array_of
 
 __all__ = ["saving_notes"]
 
@@ -28,17 +31,34 @@ LookUp = Callable[[int], Tensor]
 
 
 class _Note:
-    """A gathered parameter, or a view of one."""
+    """A gathered parameter, or a view of one; of a DTensor, this rank's part."""
 
     def __init__(self, look_up: LookUp, index: int, tensor: Tensor) -> None:
         self.look_up = look_up
         self.index = index
+        self.array = array_of(tensor)
+        if self.array is not None:
+            tensor = self.array.local
+            # What is left says only how the tensor lies.
+            self.array = ShardedArray(
+                plugrad.empty(0, dtype=tensor.dtype, device=tensor.device),
+                *(self.array.mesh, self.array.placements, self.array.shape, self.array.steps),
+            )
         self.shape = tuple(tensor.shape)
         self.stride = tuple(tensor.stride())
         self.offset = tensor.storage_offset()
 
     def unpack(self) -> Tensor:
         whole = self.look_up(self.index)
+        if self.array is None:
+            return self._view(whole)
+        array = self.array
+        local = self._view(_held(whole))
+        return as_tensor(
+            ShardedArray(local, array.mesh, array.placements, array.shape, array.steps)
+        )
+
+    def _view(self, whole: Tensor) -> Tensor:
         if (
             tuple(whole.shape) == self.shape
             and tuple(whole.stride()) == self.stride
@@ -47,6 +67,12 @@ class _Note:
             return whole
         made: Tensor = plugrad.as_strided(whole, self.shape, self.stride, self.offset)
         return made
+
+
+def _held(tensor: Tensor) -> Tensor:
+    """What this rank has of a tensor."""
+    array = array_of(tensor)
+    return tensor if array is None else array.local
 
 
 def _storage(tensor: Tensor) -> int:
@@ -65,11 +91,11 @@ def saving_notes(tensors: Sequence[Tensor], look_up: LookUp) -> Iterator[None]:
     if not plugrad.is_grad_enabled() or not _saved_tensors_hooks_is_enabled():
         yield
         return
-    numbers = {_storage(tensor): index for index, tensor in enumerate(tensors)}
+    numbers = {_storage(_held(tensor)): index for index, tensor in enumerate(tensors)}
     dtypes = {tensor.dtype for tensor in tensors}
 
     def pack(tensor: Tensor) -> Any:
-        index = numbers.get(_storage(tensor))
+        index = numbers.get(_storage(_held(tensor)))
         if index is not None and tensor.dtype in dtypes:
             return _Note(look_up, index, tensor)
         # As if these hooks were not there. A leaf refers to no node, so it can be kept as it is.

@@ -54,6 +54,10 @@ def fully_shard(
     Parameters on the device meta get memory by `module.to_empty(device=...)` afterwards, each rank
     for its part, and values by `load_state_dict` or `nn.init`.
 
+    Parameters that are DTensors already, as after `parallelize_module`, are DTensors in forward as
+    well. Their mesh and `mesh` are parts of one, such as ``mesh_2d["tp"]`` and ``mesh_2d["dp"]``;
+    what is left outside of forward lies on both: each rank's part is cut.
+
     A call makes one group of parameters that are gathered together: those of the module that are
     not in a group yet. So it is called for layers first, and for the model last. All ranks must
     have the same parameters, and call the same.
@@ -63,8 +67,9 @@ def fully_shard(
         mesh: of one dimension; or of two, with names: parameters are cut along the second one, and
             ranks along the first have the same parts. By default one of all ranks.
         reshard_after_forward: whether gathered parameters are freed after forward. By default they
-            are, except those of the root, which backward needs first. The size of the mesh counts
-            as True, and 1 as False; other numbers are not supported.
+            are, except those of the root, which backward needs first. A number says how many ranks
+            next to each other have them together then, so that backward gathers among fewer ranks,
+            such as those of a machine: the size of the mesh is as True, and 1 as False.
         shard_placement_fn: gives the `Shard` of a parameter, or None for `Shard(0)`. Other
             dimensions must be divisible by the number of ranks.
         mp_policy: dtypes of computation and reduction.
@@ -74,7 +79,8 @@ def fully_shard(
     Raises:
         TypeError, ValueError: an argument does not fit; a parameter is a scalar, or is shared with
             a module that was sharded before; parameters of the group have several dtypes.
-        NotImplementedError: `reshard_after_forward` is another number, or a parameter is a DTensor.
+        NotImplementedError: `reshard_after_forward` is a smaller number of ranks, and the mesh is
+            no part of one that has all ranks.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.fsdp import fully_shard
@@ -94,11 +100,16 @@ def fully_shard(
     ignored = {id(parameter) for parameter in ignored_params or ()}
     places = _places(modules, ignored)
     mesh = _mesh(mesh, places)
-    reshards = _resharding(reshard_after_forward, mesh)
+    for parameter, found in places:
+        _check_parallel(parameter, mesh, found[0].full_name)
+    left = _resharding(reshard_after_forward, mesh)
+    count = mesh.size(mesh.ndim - 1)
     group = None
     if places:
         group = _group(modules, places, mesh, mp_policy, shard_placement_fn)
-        group.reshard_after_forward = reshards
+        group.reshard_after_forward = left > 1 or count == 1
+        if 1 < left < count:
+            group.neighbours = mesh._neighbours_of(left)
         watch_state(group)
     unit = Unit(modules, mp_policy, reshard_after_forward is None)
     unit.group = group
@@ -174,17 +185,13 @@ def _check(parameter: Any, name: str) -> None:
             "For shared/tied parameters, use fully_shard([module_a, module_b]) to place them in "
             "the same FSDP group."
         )
-    if array_of(parameter) is not None:
-        raise NotImplementedError(
-            f"fully_shard: parameter {name!r} is a DTensor already, which is not supported"
-        )
 
 
 def _mesh(mesh: DeviceMesh | None, places: Sequence[tuple[Tensor, Any]]) -> DeviceMesh:
     if mesh is None:
         if not is_initialized():
             init_process_group()
-        device_type = places[0][0].device.type if places else "cpu"
+        device_type = _device_type(places)
         device_type = "cpu" if device_type == "meta" else device_type
         return init_device_mesh(device_type, (get_world_size(),))
     if not isinstance(mesh, DeviceMesh):
@@ -196,16 +203,41 @@ def _mesh(mesh: DeviceMesh | None, places: Sequence[tuple[Tensor, Any]]) -> Devi
     return mesh
 
 
-def _resharding(value: Any, mesh: DeviceMesh) -> bool:
-    """Whether parameters are freed after forward.
+def _device_type(places: Sequence[tuple[Tensor, Any]]) -> str:
+    if not places:
+        return "cpu"
+    array = array_of(places[0][0])
+    return places[0][0].device.type if array is None else array.mesh.device_type
+
+
+def _check_parallel(parameter: Tensor, mesh: DeviceMesh, name: str) -> None:
+    """Whether a parameter that is a DTensor can be cut over a mesh."""
+    array = array_of(parameter)
+    if array is None:
+        return
+    if any(one.is_partial() for one in array.placements):
+        raise ValueError(
+            f"fully_shard: parameter {name!r} is a DTensor with the placements "
+            f"{array.placements}: redistribute what is Partial first"
+        )
+    own, other = set(array.mesh._root_dims), set(mesh._root_dims)
+    if array.mesh._root is not mesh._root or own & other:
+        raise ValueError(
+            "FSDP requires the DP and model parallel TP/EP mesh to have the same parent mesh but "
+            f"got: DP mesh {mesh!r} and {array.mesh!r} of parameter {name!r}. Make one mesh of "
+            "two dimensions with names, and pass its parts"
+        )
+
+
+def _resharding(value: Any, mesh: DeviceMesh) -> int:
+    """How many ranks have the parameters together after forward.
 
     Raises:
         ValueError: it is neither a bool nor a divisor of the number of ranks.
-        NotImplementedError: it is another divisor than 1 and that number.
     """
-    if value is None or isinstance(value, bool):
-        return value is not False
     count = mesh.size(mesh.ndim - 1)
+    if value is None or isinstance(value, bool):
+        return 1 if value is False else count
     if not isinstance(value, int):
         raise ValueError(
             "reshard_after_forward should be a bool or an int representing the group size to "
@@ -216,12 +248,7 @@ def _resharding(value: Any, mesh: DeviceMesh) -> bool:
             "If passing reshard_after_forward as an int, it should be a factor of "
             f"{count}, not {value}"
         )
-    if value not in (1, count):
-        raise NotImplementedError(
-            f"fully_shard: reshard_after_forward={value} for {count} ranks is not supported; pass "
-            "True or False"
-        )
-    return value == count
+    return value
 
 
 def _group(
@@ -265,9 +292,11 @@ def _dim(
             f"{list(parameter.shape)}"
         )
     count = mesh.size(mesh.ndim - 1)
-    if dim and parameter.shape[dim] % count:
+    array = array_of(parameter)
+    shape = parameter.shape if array is None else array.local.shape
+    if dim and shape[dim] % count:
         raise NotImplementedError(
             f"FSDP does not support uneven sharding on dim {dim}: {name!r} of shape "
-            f"{list(parameter.shape)} (world size: {count})"
+            f"{list(shape)} (world size: {count})"
         )
     return dim

@@ -190,7 +190,7 @@ class Unit:
             self.context.forward_ended(group)
         # What inference mode made cannot be saved for backward.
         if group.reshard_after_forward or plugrad.is_inference_mode_enabled():
-            group.reshard()
+            group.reshard(keep_share=plugrad.is_grad_enabled())
 
     def end_partial(self) -> None:
         """The forward of the model is over, whether or not all modules of the unit ran."""

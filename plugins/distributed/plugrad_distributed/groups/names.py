@@ -20,5 +20,5 @@ def named(name: str) -> ProcessGroup:
     """
     found = NAMED.get(name)
     if found is None:
-        raise ValueError(f"there is no process group {name!r}: it was destroyed, or never made")
+        raise ValueError(f"there is no process group {name!r}: it was destroyed, or never created")
     return found

@@ -53,6 +53,9 @@ class ProcessGroup:
         self._size = first.size
         self._calls = 0
         self._problem = ""
+        # Who carries arrays of the CPU, if it knows them and as long as the group can be used.
+        host = self._carriers.get("cpu", self._carriers.get("", first))
+        self.host = host if self._size > 1 and "cpu" in host.devices else None
         self._last: object = ""
         # The operation that this rank waits for.
         self.waiting: object = ""
@@ -75,7 +78,7 @@ class ProcessGroup:
         return self._size
 
     def carrier(self, device_type: str) -> Carrier:
-        """Who carries the arrays of a type of device.
+        """The carrier for the arrays of a type of device.
 
         Raises:
             RuntimeError: the group was destroyed, or an operation failed.
@@ -113,10 +116,31 @@ class ProcessGroup:
         self._last = what
         if alike:
             # Messages are not counted: each rank has its own number of them.
-            self._calls += 1
-            if self.debug and self._size > 1:
-                self._compare(what if alike is True else alike, carrier)
-        return Work(self, what, begin(), finish, results, timeout, keeps=begin)
+            self._count(what if alike is True else alike, carrier)
+        try:
+            request = begin()
+        except DistBackendError as error:
+            raise self.failed(what, error) from error.__cause__
+        return Work(self, what, request, finish, results, timeout, keeps=begin)
+
+    def sum_now(self, carrier: Carrier, array: Any, what: object) -> None:
+        """Put an array of all ranks together in place, and return once that is done: what `start`
+        and `Work.wait` do, in the least time."""
+        self._last = what
+        self._calls += 1
+        if self.debug:
+            self._compare(what, carrier)
+        try:
+            request = carrier.sum_in_place(array)
+        except DistBackendError as error:
+            raise self.failed(what, error) from error.__cause__
+        if request is not None:
+            Work(self, what, request, None, (), keeps=array).wait()
+
+    def _count(self, what: object, carrier: Carrier) -> None:
+        self._calls += 1
+        if self.debug and self._size > 1:
+            self._compare(what, carrier)
 
     def _state(self) -> tuple[str, str]:
         return str(self.waiting), str(self._last)
@@ -137,10 +161,15 @@ class ProcessGroup:
             told = "; ".join(
                 f"rank {rank}: {call}" for rank, call in zip(self.ranks, calls, strict=True)
             )
-            self._problem = "its ranks did not call the same"
+            self._spoil("its ranks did not call the same")
             raise DistBackendError(
                 f"the ranks of group {self.name!r} call different collectives: {told}"
             )
+
+    def _spoil(self, problem: str) -> None:
+        """From now on no operation starts."""
+        self._problem = problem
+        self.host = None
 
     def timed_out(self, what: object, limit: float) -> BaseException:
         """The error of an operation that did not end in time; the group is not used afterwards,
@@ -149,21 +178,21 @@ class ProcessGroup:
         for carrier in self._carriers.values():
             missing = missing or carrier.missing(str(what))
         error = late(what, self.name, limit, self.ranks[self._rank], missing)
-        self._problem = str(error)
+        self._spoil(str(error))
         return error
 
     def failed(self, what: object, error: DistBackendError) -> DistBackendError:
         """The error of an operation that the carrier could not end, as users see it; the group is
         not used afterwards."""
         told = f"{what} in group {self.name!r} failed on rank {self.ranks[self._rank]}: {error}"
-        self._problem = self._problem or told
+        self._spoil(self._problem or told)
         return DistBackendError(told)
 
     def close(self) -> None:
         """Let its carriers go; nothing can be called afterwards."""
         for carrier in set(self._carriers.values()):
             carrier.close()
-        self._problem = self._problem or "it was destroyed"
+        self._spoil(self._problem or "it was destroyed")
 
     def local(self, rank: int, argument: str) -> int:
         """The number in the group of a process's number among all.

@@ -23,7 +23,7 @@ __all__ = ["Work"]
 EAGER = 0.0005
 SHORTEST = 0.00002
 LONGEST = 0.001
-# A carrier that moves bytes only while it is asked is asked for longer without a pause, at first
+# A carrier that moves bytes only while it is polled is polled longer without a pause, at first
 # without giving the processor to others in between: each such pause is added to its time.
 ASKED = 0.05
 SPINNING = 0.001
@@ -94,6 +94,19 @@ class Work:
         self._request = None
         return True
 
+    def _spin(self, request: Request, limit: float) -> bool:
+        """Ask the carrier without a pause, and once more as all do if it is done."""
+        try:
+            if not request.spin(limit):
+                return False
+        except DistBackendError as error:
+            self._error = self._group.failed(self._what, error)
+            raise self._error from error.__cause__
+        if request.source >= 0:
+            self.source = request.source
+        self._request = None
+        return self._advance()
+
     def _advance(self) -> bool:
         """Ask once whether it is over."""
         if self._over:
@@ -154,6 +167,8 @@ class Work:
             DistTimeoutError: it took longer. The group cannot be used afterwards.
             DistBackendError: it failed, or another rank did.
         """
+        if self._request is not None and self._request.follows:
+            self._follow()
         if self._advance():
             return True
         limit = self._timeout if timeout is None else seconds(timeout, "wait")
@@ -165,17 +180,24 @@ class Work:
         group.waiting = ""
         return True
 
+    def _follow(self) -> None:
+        """The device comes to its end in time: no need for the host to wait."""
+        assert self._request is not None
+        try:
+            self._request.follow()
+        except DistBackendError as error:
+            self._error = self._group.failed(self._what, error)
+            raise self._error from error.__cause__
+        self._request = None
+
     def _poll(self, limit: float) -> None:
         start = time.monotonic()
         request = self._request
+        eager = EAGER
         if request is not None and request.needs_asking:
-            end = start + min(SPINNING, limit)
-            while time.monotonic() < end:
-                if self._advance():
-                    return
             eager = ASKED
-        else:
-            eager = EAGER
+            if self._lock is None and self._spin(request, min(SPINNING, limit)):
+                return
         pause = SHORTEST
         while not self._advance():
             waited = time.monotonic() - start

@@ -45,14 +45,16 @@ def launch(
     ] = 30.0,
     mpiexec: Annotated[str, typer.Option(help="The mpiexec to use.")] = "",
 ) -> None:
-    """Run a program as several processes, which `plugrad.distributed` connects.
+    """Run a program as several processes.
+
+    `plugrad.distributed` connects them.
 
     Each finds RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in its environment. The exit code
     is that of the first one that failed.
     """
     count = processes or count_of_slurm(os.environ)
     if count is None:
-        raise _fail("how many processes? plugrad launch -n 4 program.py")
+        raise _fail("give the number of processes: plugrad launch -n 4 program.py")
     if not module and not Path(program).is_file():
         raise _fail(f"there is no program {program!r}; for a module, use -m")
     environment = dict(os.environ)

@@ -89,7 +89,7 @@ class Ranks:
         if self._next is not None and time.monotonic() > self._next[0]:
             which = self._next[1]
             left = sorted(set(range(self._count)) - self._codes.keys())
-            self._say(f"rank {', '.join(map(str, left))} goes on: {which.name}")
+            self._say(f"rank {', '.join(map(str, left))} continues: {which.name}")
             self._tell_all(signal=int(which))
             self._next = (time.monotonic() + PATIENCE, signal.SIGKILL)
 

@@ -41,7 +41,7 @@ class Starter:
             variables: what must be passed on of the environment; some starters pass on all.
 
         Raises:
-            ValueError: the starter cannot be told the machines.
+            ValueError: the starter has no option for the machines.
 
         >>> from plugrad_distributed.launching.starter import Starter
         >>> Starter("mpiexec", "hydra").command(2, ["python", "train.py"], hosts=["a", "b"])

@@ -65,6 +65,7 @@ class DeviceMesh:
         self._root = self if _root is None else _root
         self._root_dims = _root_dims or tuple(range(ranks.ndim))
         self._flattened: dict[str, DeviceMesh] = {}
+        self._neighbours: dict[Any, ProcessGroup] = {}
         if not is_initialized():
             init_process_group()
         self._everyone = default_group()
@@ -223,10 +224,69 @@ class DeviceMesh:
             if isinstance(made, ProcessGroup):
                 group, mine = made, row
         flat = DeviceMesh(
-            self._device_type, mine, mesh_dim_names=(name,), _groups=[group], _root=root
+            self._device_type,
+            mine,
+            mesh_dim_names=(name,),
+            _groups=[group],
+            _root=root,
+            _root_dims=self._root_dims,
         )
         root._flattened[name] = flat
         return flat
+
+    def _neighbours_of(self, count: int) -> ProcessGroup:
+        """The group of `count` ranks next to each other along the last dimension that this rank is
+        in. All ranks call this.
+
+        Raises:
+            NotImplementedError: the mesh is part of one that does not have all ranks.
+        """
+        root = self._root
+        dims = self._root_dims if self.ndim == 1 else self._root_dims[-1:]
+        found = root._neighbours.get((dims, count))
+        if found is not None:
+            return found
+        if root.size() != default_group().size():
+            raise NotImplementedError(
+                f"{root!r} does not have all {default_group().size()} ranks, so the others cannot "
+                "take part in making groups of neighbours"
+            )
+        others = [dim for dim in range(root.ndim) if dim not in dims]
+        for row in root._ranks.transpose(*others, *dims).reshape(-1, count):
+            made = new_group(row.tolist(), group_desc=f"neighbours_{count}")
+            if isinstance(made, ProcessGroup):
+                root._neighbours[dims, count] = made
+        return root._neighbours[dims, count]
+
+    @staticmethod
+    def _concatenate(device_mesh_list: Sequence[DeviceMesh]) -> DeviceMesh:
+        """The dimensions of several parts of a mesh in one, in the order in which they are given.
+
+        Raises:
+            ValueError: they are not parts of one mesh, or share dimensions.
+        """
+        parts = list(device_mesh_list)
+        root = parts[0]._root
+        dims = [dim for part in parts for dim in part._root_dims]
+        if any(part._root is not root for part in parts) or len(set(dims)) < len(dims):
+            raise ValueError(
+                "DeviceMesh: meshes to concatenate must be parts of one mesh without a dimension "
+                f"in common, got {', '.join(map(repr, parts))}"
+            )
+        others = [dim for dim in range(root.ndim) if dim not in dims]
+        here = root._coordinate or (0,) * root.ndim
+        ranks = root._ranks.transpose(*others, *dims)[tuple(here[dim] for dim in others)]
+        named = all(part._names for part in parts)
+        return DeviceMesh(
+            parts[0]._device_type,
+            ranks.reshape([size for part in parts for size in part.shape]),
+            mesh_dim_names=[name for part in parts for name in part._names or ()] or None
+            if named
+            else None,
+            _groups=[group for part in parts for group in part._groups],
+            _root=root,
+            _root_dims=tuple(dims),
+        )
 
     @staticmethod
     def from_group(
@@ -308,9 +368,9 @@ def current_mesh() -> DeviceMesh:
 
 def _check(ranks: Any, names: tuple[str, ...] | None) -> None:
     if ranks.size == 0:
-        raise RuntimeError("DeviceMesh: mesh must name a rank at least, got none")
+        raise RuntimeError("DeviceMesh: mesh must name at least one rank, got none")
     if len(np.unique(ranks)) < ranks.size:
-        raise RuntimeError(f"DeviceMesh: a rank must not come twice in mesh, got {ranks.tolist()}")
+        raise RuntimeError(f"DeviceMesh: a rank must not occur twice in mesh, got {ranks.tolist()}")
     if names is None:
         return
     if len(set(names)) != len(names):

@@ -10,7 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ALGORITHMS", "Call", "Costs", "Line", "Point", "fit_line"]
+from plugrad_distributed.planning.overheads import NO_OVERHEADS, Overheads, least
+
+__all__ = ["ALGORITHMS", "Call", "Costs", "Line", "Point", "fastest", "fit_line"]
 
 
 class Line(NamedTuple):
@@ -195,6 +197,8 @@ class Costs:
         copy: seconds per byte that is copied in memory.
         overlap: which part of a collective runs beside kernels, from 0 to 1. The rest stops them,
             as the processor itself carries bytes where no device does.
+        add: seconds per byte that is added to others in memory.
+        overheads: what the ways to spread a model take of Python's time.
         measured: by collective, what was measured. Groups of a size that was measured on one
             machine are taken from these.
         about: where the figures come from.
@@ -208,6 +212,8 @@ class Costs:
     overlap: float = 1.0
     measured: dict[str, list[Point]] = field(default_factory=dict)
     about: str = ""
+    add: float = 0.0
+    overheads: Overheads = NO_OVERHEADS
 
     def __post_init__(self) -> None:
         if missing := [name for name in ALGORITHMS if name not in self.near]:
@@ -257,6 +263,8 @@ class Costs:
         copy: float,
         overlap: float,
         about: str = "",
+        add: float = 0.0,
+        overheads: Overheads = NO_OVERHEADS,
     ) -> Costs:
         """With lines that are fitted to measurements on one machine: to groups that have a core
         for each rank, or to those of two ranks if there is only one core."""
@@ -264,7 +272,7 @@ class Costs:
             name: fit_line(name, [p for p in points if p.ranks <= max(cores, 2)])
             for name, points in measured.items()
         }
-        return cls(near, {}, cores, contention, copy, overlap, measured, about)
+        return cls(near, {}, cores, contention, copy, overlap, measured, about, add, overheads)
 
     def with_network(self, latency: float, bandwidth: float) -> Costs:
         """With a network between machines: seconds of a message, bytes per second of a machine."""
@@ -309,4 +317,27 @@ class Costs:
         held["measured"] = {
             key: [Point(*point) for point in points] for key, points in held["measured"].items()
         }
+        held["overheads"] = Overheads(**held.get("overheads", {}))
         return cls(**held)
+
+
+def fastest(one: Costs, other: Costs) -> Costs:
+    """The less of each figure of two measurements of the same machine: whatever else ran there only
+    added to them. `contention` is a ratio; it is that of the second."""
+    measured = {
+        name: [
+            Point(a.ranks, a.size, min(a.seconds, b.seconds))
+            for a, b in zip(points, other.measured[name], strict=True)
+        ]
+        for name, points in one.measured.items()
+    }
+    return Costs.fitted(
+        measured,
+        cores=int(one.cores),
+        contention=other.contention,
+        copy=min(one.copy, other.copy),
+        overlap=max(one.overlap, other.overlap),
+        about=one.about,
+        add=min(one.add, other.add),
+        overheads=least(one.overheads, other.overheads),
+    )

@@ -5,11 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from plugrad_distributed.planning.costs import Call
 from plugrad_distributed.planning.profiles import ParameterCost, Profile
 
-__all__ = ["Flow", "flow_of_buckets", "flow_of_units", "in_buckets", "in_units"]
+__all__ = [
+    "Flow",
+    "UnitCosts",
+    "flow_of_buckets",
+    "flow_of_units",
+    "in_buckets",
+    "in_units",
+]
 
 Price = Callable[[float], Call]
 
@@ -112,42 +120,75 @@ def flow_of_buckets(
     return flow
 
 
-def in_units(parameters: Sequence[ParameterCost], least: float) -> list[list[ParameterCost]]:
+def in_units(
+    parameters: Sequence[ParameterCost], least: float, cuts: Sequence[int] | None = None
+) -> list[list[ParameterCost]]:
     """Parameters in the order of their use; those of one layer are together, and layers until a
-    unit has so many bytes."""
+    unit has so many bytes, or up to the next of the layers in `cuts`."""
     found: list[list[ParameterCost]] = []
+    layer = -1
     for parameter in sorted(parameters, key=lambda each: each.used):
-        together = found and (
-            found[-1][-1].used == parameter.used or sum(p.bytes for p in found[-1]) < least
-        )
-        if together:
-            found[-1].append(parameter)
+        same = bool(found) and found[-1][-1].used == parameter.used
+        layer += not same
+        if cuts is None:
+            begins = not found or sum(p.bytes for p in found[-1]) >= least
         else:
+            begins = not found or layer in cuts
+        if begins and not same:
             found.append([parameter])
+        else:
+            found[-1].append(parameter)
     return found
+
+
+@dataclass(frozen=True)
+class UnitCosts:
+    """What units of fully sharded parameters cost a rank.
+
+    Attributes:
+        ranks: over which they are split.
+        gather, scatter: what the collectives cost, by the bytes of the whole.
+        unit, parameter: seconds of Python's time of a unit, and of each of its parameters.
+        copy: seconds per byte.
+    """
+
+    ranks: int
+    gather: Price
+    scatter: Price
+    unit: float = 0.0
+    parameter: float = 0.0
+    copy: float = 0.0
+
+
+class _Unit(NamedTuple):
+    bytes: float
+    python: float
 
 
 def flow_of_units(
     profile: Profile,
     seconds: Sequence[float],
     units: Sequence[Sequence[ParameterCost]],
-    gather: Price,
-    scatter: Price,
+    costs: UnitCosts,
     *,
     overlap: float,
 ) -> Flow:
     """Forward and backward with parameters that are gathered before each, one unit ahead, and
     gradients that are reduced and scattered after."""
     flow = Flow(overlap)
-    sizes = [sum(parameter.bytes for parameter in unit) for unit in units]
+    # A half of Python's time in each pass.
+    made = [
+        _Unit(sum(p.bytes for p in unit), (costs.unit + costs.parameter * len(unit)) / 2)
+        for unit in units
+    ]
     # Forward: a unit's nodes are those up to the first use of the next one.
     first = [0, *(min(p.used for p in unit) for unit in units[1:])]
     ends = [*first[1:], _end(profile, "forward")]
     pieces = [sum(seconds[a:b]) for a, b in zip(first, ends, strict=True)]
-    _gathered(flow, sizes, pieces, gather, None)
+    _run_units(flow, made, pieces, costs, scatters=False)
     # Backward: up to the last gradient of the unit.
     arrivals = sorted(
-        (max(p.arrival for p in unit) + 1, size) for unit, size in zip(units, sizes, strict=True)
+        (max(p.arrival for p in unit) + 1, each) for unit, each in zip(units, made, strict=True)
     )
     start = _end(profile, "forward")
     pieces = []
@@ -155,7 +196,7 @@ def flow_of_units(
         pieces.append(sum(seconds[start:arrival]))
         start = max(start, arrival)
     pieces[-1] += sum(seconds[start : _end(profile, "backward")])
-    _gathered(flow, [size for _, size in arrivals], pieces, gather, scatter)
+    _run_units(flow, [each for _, each in arrivals], pieces, costs, scatters=True)
     flow.wait()
     return flow
 
@@ -164,18 +205,36 @@ def _end(profile: Profile, phase: str) -> int:
     return max([-1, *(n for n, node in enumerate(profile.nodes) if node.phase == phase)]) + 1
 
 
-def _gathered(
+def _run_units(
     flow: Flow,
-    sizes: Sequence[float],
+    units: Sequence[_Unit],
     pieces: Sequence[float],
-    gather: Price,
-    scatter: Price | None,
+    costs: UnitCosts,
+    *,
+    scatters: bool,
 ) -> None:
-    there = flow.send(gather(sizes[0]))
-    for number, piece in enumerate(pieces):
+    """One pass. Before a collective its parts are copied to one piece of memory, and after it the
+    wholes are copied from it, if there are several parts."""
+    part = 1 / costs.ranks
+
+    def gather(unit: _Unit) -> float:
+        flow.copy(costs.copy * unit.bytes * part)
+        return flow.send(costs.gather(unit.bytes))
+
+    there = gather(units[0])
+    reduced: float | None = None
+    for number, (unit, piece) in enumerate(zip(units, pieces, strict=True)):
+        flow.compute(unit.python)
         flow.wait(there)
+        if costs.ranks > 1:
+            flow.copy(costs.copy * unit.bytes)
         if number + 1 < len(pieces):
-            there = flow.send(gather(sizes[number + 1]))
+            there = gather(units[number + 1])
         flow.compute(piece)
-        if scatter is not None:
-            flow.send(scatter(sizes[number]))
+        if scatters:
+            flow.copy(costs.copy * unit.bytes)
+            # One reduction at a time; its result is divided.
+            if reduced is not None:
+                flow.wait(reduced)
+            flow.copy(costs.copy * unit.bytes * part)
+            reduced = flow.send(costs.scatter(unit.bytes))

@@ -21,6 +21,8 @@ from plugrad_distributed.distributed.objects import all_gather_object, broadcast
 from plugrad_distributed.distributed.points import recv, send
 from plugrad_distributed.distributed.starting import get_rank, get_world_size, new_group
 from plugrad_distributed.planning.costs import Costs, Point
+from plugrad_distributed.planning.measuring_overheads import measure_overheads
+from plugrad_distributed.planning.overheads import Overheads
 
 __all__ = ["measure_collectives", "measure_contention"]
 
@@ -31,7 +33,11 @@ COMPUTED = 0.2
 
 
 def measure_collectives(
-    sizes: Sequence[int] = SIZES, *, rounds: int = 10, seconds: float = 1.0
+    sizes: Sequence[int] = SIZES,
+    *,
+    rounds: int = 10,
+    seconds: float = 1.0,
+    optimizer: Callable[[Any], Any] | None = None,
 ) -> Costs:
     """What collectives cost on groups of 2 and more processes, up to all. Every rank of a program
     calls it, on one machine, and every rank gets the same.
@@ -51,6 +57,8 @@ def measure_collectives(
         sizes: numbers of floats.
         rounds: of each collective and size, at most.
         seconds: the longest time for the rounds of one collective and size.
+        optimizer: makes the one whose updates of DTensors are measured; SGD with momentum by
+            default.
 
     Raises:
         ValueError: there is only one process.
@@ -74,9 +82,15 @@ def measure_collectives(
     if get_rank() < min(world, cores):
         contention = measure_contention(group=busy)
     barrier()
+    overheads = Overheads()
+    single = new_group([0])
+    if get_rank() == 0:
+        overheads = measure_overheads(single, optimizer)
+    barrier()
     found: list[Any] = [None] * world
-    all_gather_object(found, (measured, contention, _copying(), _overlap(max(sizes))))
-    measured, contention, copy, overlap = found[0]
+    copy, add = _in_memory()
+    all_gather_object(found, (measured, contention, overheads, copy, add, _overlap(max(sizes))))
+    measured, contention, overheads, copy, add, overlap = found[0]
     return Costs.fitted(
         measured,
         cores=cores,
@@ -84,6 +98,8 @@ def measure_collectives(
         copy=copy,
         overlap=overlap,
         about=f"measured with {world} processes on {cores} cores",
+        add=add,
+        overheads=overheads,
     )
 
 
@@ -207,10 +223,11 @@ def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -
     return found[0]
 
 
-def _copying() -> float:
-    """Seconds per byte that is copied."""
+def _in_memory() -> tuple[float, float]:
+    """Seconds per byte that is copied, and that is added to others."""
     x, y = plugrad.zeros(1_000_000), plugrad.ones(1_000_000)
-    return _per_call(lambda: y.copy_(x), COMPUTED) / 4_000_000
+    copy = _per_call(lambda: y.copy_(x), COMPUTED) / 4_000_000
+    return copy, _per_call(lambda: y.add_(x), COMPUTED) / 4_000_000
 
 
 def _overlap(size: int) -> float:

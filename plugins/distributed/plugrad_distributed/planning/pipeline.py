@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from plugrad_distributed.distributed.pipelining.orders import (
@@ -14,14 +16,23 @@ from plugrad_distributed.distributed.pipelining.orders import (
 )
 from plugrad_distributed.planning.profiles import Profile
 
-__all__ = ["Schedule", "crossing_bytes", "order_of", "run_orders", "stages_of_nodes"]
+__all__ = [
+    "Schedule",
+    "Stage",
+    "crossing_bytes",
+    "order_of",
+    "run_orders",
+    "stages_of_nodes",
+]
 
 
 class Schedule(NamedTuple):
-    """How long a schedule takes, and how long each rank computes in it."""
+    """How long a schedule takes, and how long each rank computes in it; `work` is how long it would
+    compute alone on its machine."""
 
     end: float
     busy: list[float]
+    work: list[float]
 
 
 def order_of(schedule: str, rank: int, ranks: int, stages: int, count: int) -> list[Action]:
@@ -35,77 +46,179 @@ def order_of(schedule: str, rank: int, ranks: int, stages: int, count: int) -> l
     return interleaved_1f1b(rank, ranks, stages, count)
 
 
+class Stage(NamedTuple):
+    """Seconds of one microbatch on a rank that is alone on its machine.
+
+    Attributes:
+        forward, backward: in which it computes.
+        waits: in which it waits for collectives after each.
+        transfer: of sending it to the next stage, or back from there.
+    """
+
+    forward: float
+    backward: float
+    waits: tuple[float, float] = (0.0, 0.0)
+    transfer: float = 0.0
+
+
+def _undisturbed(active: int) -> float:
+    return 1.0
+
+
 def run_orders(
     orders: Sequence[Sequence[Action]],
-    forward: Sequence[float],
-    backward: Sequence[float],
-    transfer: Sequence[float],
+    stages: Sequence[Stage],
+    slowdown: Callable[[int], float] = _undisturbed,
+    together: int = 1,
 ) -> Schedule:
     """Each rank does its list in order, and waits for what other stages send.
 
     Args:
-        forward, backward: seconds of one microbatch, by stage.
-        transfer: seconds of sending it from a stage to the next one, or back.
+        slowdown: how much slower ranks compute while so many ranks of a machine compute.
+        together: how many ranks behind each other share a machine.
 
     >>> from plugrad_distributed.distributed.pipelining.orders import gpipe
-    >>> from plugrad_distributed.planning.pipeline import run_orders
-    >>> run_orders([gpipe(0, 3), gpipe(1, 3)], [1.0, 1.0], [2.0, 2.0], [0.0])
-    Schedule(end=12.0, busy=[9.0, 9.0])
+    >>> from plugrad_distributed.planning.pipeline import Stage, run_orders
+    >>> stages = [Stage(1.0, 2.0), Stage(1.0, 2.0)]
+    >>> run_orders([gpipe(0, 3), gpipe(1, 3)], stages)
+    Schedule(end=12.0, busy=[9.0, 9.0], work=[9.0, 9.0])
     """
-    done: dict[Action, float] = {}
-    clocks = [0.0] * len(orders)
-    busy = [0.0] * len(orders)
-    places = [0] * len(orders)
-    left = sum(len(order) for order in orders)
-    while left:
-        before = left
-        for rank, order in enumerate(orders):
-            while places[rank] < len(order):
-                action = order[places[rank]]
-                ready = _ready(action, len(forward), transfer, done)
-                if ready is None:
-                    break
-                seconds = (forward if action.kind == "F" else backward)[action.stage]
-                clocks[rank] = done[action] = max(clocks[rank], ready) + seconds
-                busy[rank] += seconds
-                places[rank] += 1
-                left -= 1
-        if left == before:
-            raise RuntimeError("the schedule waits for itself")
-    return Schedule(max(clocks), busy)
+    return _Race(orders, stages, slowdown, together).run()
 
 
-def _ready(
-    action: Action, stages: int, transfer: Sequence[float], done: dict[Action, float]
-) -> float | None:
+@dataclass
+class _Runner:
+    """A rank on its way through its list.
+
+    Attributes:
+        left: seconds that its action still computes, on an undisturbed rank; None between actions.
+        free: when it may begin the next one.
+    """
+
+    order: Sequence[Action]
+    place: int = 0
+    left: float | None = None
+    free: float = 0.0
+    busy: float = 0.0
+    work: float = 0.0
+
+
+class _Race:
+    """All ranks in time. Ranks of a machine that compute at the same time share its cores."""
+
+    def __init__(
+        self,
+        orders: Sequence[Sequence[Action]],
+        stages: Sequence[Stage],
+        slowdown: Callable[[int], float],
+        together: int,
+    ) -> None:
+        self.stages = stages
+        self.slowdown = slowdown
+        self.together = together
+        self.runners = [_Runner(order) for order in orders]
+        self.done: dict[Action, float] = {}
+        self.now = 0.0
+
+    def run(self) -> Schedule:
+        end = 0.0
+        while any(runner.place < len(runner.order) for runner in self.runners):
+            later = [self._begin(runner) for runner in self.runners]
+            speeds = self._speeds()
+            ends = [
+                self.now + runner.left / speed
+                for runner, speed in zip(self.runners, speeds, strict=True)
+                if runner.left is not None
+            ]
+            times = [*ends, *(time for time in later if time is not None)]
+            if not times:
+                raise RuntimeError("the schedule waits for itself")
+            following = min(times)
+            self._advance(following, speeds)
+            end = max(end, following, *(runner.free for runner in self.runners))
+        runners = self.runners
+        return Schedule(end, [each.busy for each in runners], [each.work for each in runners])
+
+    def _begin(self, runner: _Runner) -> float | None:
+        """Begin the next action if it can; else when it can, if that is known."""
+        if runner.left is not None or runner.place == len(runner.order):
+            return None
+        action = runner.order[runner.place]
+        ready = _ready(action, self.stages, self.done)
+        if ready is None:
+            return None
+        ready = max(ready, runner.free)
+        if ready > self.now:
+            return ready
+        stage = self.stages[action.stage]
+        runner.left = stage.forward if action.kind == "F" else stage.backward
+        runner.work += runner.left
+        return None
+
+    def _speeds(self) -> list[float]:
+        machines = [number // self.together for number in range(len(self.runners))]
+        active: dict[int, int] = {}
+        for machine, runner in zip(machines, self.runners, strict=True):
+            active[machine] = active.get(machine, 0) + (runner.left is not None)
+        return [1 / self.slowdown(max(1, active[machine])) for machine in machines]
+
+    def _advance(self, until: float, speeds: Sequence[float]) -> None:
+        spent = until - self.now
+        self.now = until
+        for runner, speed in zip(self.runners, speeds, strict=True):
+            if runner.left is None:
+                continue
+            runner.busy += spent
+            runner.left -= spent * speed
+            # What is left of a second through rounding.
+            if runner.left > 1e-12:
+                continue
+            action = runner.order[runner.place]
+            wait = self.stages[action.stage].waits[action.kind == "B"]
+            runner.free = self.done[action] = until + wait
+            runner.busy += wait
+            runner.place, runner.left = runner.place + 1, None
+
+
+def _ready(action: Action, stages: Sequence[Stage], done: dict[Action, float]) -> float | None:
     """When what an action needs is there; None if that is not known yet."""
     kind, stage, microbatch = action
     if kind == "F":
         if stage == 0:
             return 0.0
-        needed, way = Action("F", stage - 1, microbatch), transfer[stage - 1]
-    elif stage == stages - 1:
-        needed, way = Action("F", stage, microbatch), 0.0
+        needed, transfer = Action("F", stage - 1, microbatch), stages[stage - 1].transfer
+    elif stage == len(stages) - 1:
+        needed, transfer = Action("F", stage, microbatch), 0.0
     else:
-        needed, way = Action("B", stage + 1, microbatch), transfer[stage]
-    return done[needed] + way if needed in done else None
+        needed, transfer = Action("B", stage + 1, microbatch), stages[stage].transfer
+    return done[needed] + transfer if needed in done else None
 
 
-def stages_of_nodes(profile: Profile, stages: int) -> list[int]:
-    """The stage of each node: the forward pass is cut where its parts take about as long, and what
-    is computed for a stage's backward pass and optimizer belongs to it. Optimizers' nodes get -1.
+def stages_of_nodes(profile: Profile, stages: int, cuts: Sequence[int] | None = None) -> list[int]:
+    """The stage of each node: the forward pass is cut before the layers in `cuts`, or where its
+    parts take about as long, and what is computed for a stage's backward pass belongs to it.
+    Optimizers' nodes get -1.
 
     Raises:
-        ValueError: there are more stages than layers.
+        ValueError: there are more stages than layers, or cuts that do not make so many.
     """
-    layers = len({parameter.used for parameter in profile.parameters})
-    if stages > layers:
+    layers = profile.layers
+    if stages > len(layers):
         raise ValueError(
-            f"Pipeline: stages must be at most the number of layers with parameters, {layers}, "
-            f"got {stages}"
+            f"Pipeline: stages must be at most the number of layers with parameters, "
+            f"{len(layers)}, got {stages}"
         )
     forward = [node.seconds for node in profile.nodes if node.phase == "forward"]
-    found = _cut(forward, stages)
+    if cuts is None:
+        found = _cut(forward, stages)
+    elif len(cuts) != stages - 1 or max([0, *cuts]) >= len(layers):
+        raise ValueError(
+            f"Pipeline: cuts must be {stages - 1} of the layers 1 to {len(layers) - 1} for "
+            f"{stages} stages, got {tuple(cuts)}"
+        )
+    else:
+        starts = [layers[cut] for cut in cuts]
+        found = [bisect_right(starts, number) for number in range(len(forward))]
     where = {
         name: found[number]
         for number, node in enumerate(profile.nodes[: len(found)])

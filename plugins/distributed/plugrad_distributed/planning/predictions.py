@@ -76,7 +76,7 @@ class Prediction:
 
     @property
     def bottleneck(self) -> str:
-        """The first of the limits that is no useful work."""
+        """The first of the limits that does no useful work."""
         return next((name for name in self.limits if name != "compute"), "compute")
 
     def __str__(self) -> str:

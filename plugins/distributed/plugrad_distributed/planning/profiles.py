@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -21,6 +22,7 @@ class NodeCost:
     Attributes:
         seconds: what it takes, overhead and all.
         fixed: the part that does not depend on sizes: what calling an operator takes.
+        held: the part that does not depend on the batch and does on the rest, as reading a weight.
         reads: the memory that it reads, by the names of the values that were made with it; views
             count as what they are views of.
         makes: memory that is new, by name, with its bytes.
@@ -34,6 +36,7 @@ class NodeCost:
     reads: tuple[str, ...] = ()
     makes: tuple[tuple[str, int], ...] = ()
     size: int = 0
+    held: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,11 @@ class Profile:
         return sum(parameter.bytes for parameter in self.parameters)
 
     @property
+    def layers(self) -> list[int]:
+        """The nodes that use parameters first, in the order of the forward pass."""
+        return sorted({parameter.used for parameter in self.parameters})
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Bytes of all memory that nodes make, gradients of parameters apart."""
         gradients = {parameter.grad for parameter in self.parameters}
@@ -100,6 +108,20 @@ class Profile:
             sizes: other sizes of this memory.
         """
         return max([0.0, *self.live_bytes(sizes)])
+
+    def peak_beside_gradients(self, part: float = 1.0) -> float:
+        """What lives at most of activations and gradients of parameters together, less all
+        gradients.
+
+        Args:
+            part: of each gradient that a rank keeps.
+        """
+        arriving = [0.0] * len(self.nodes)
+        for parameter in self.parameters:
+            arriving[parameter.arrival] += part * parameter.bytes
+        arrived = list(accumulate(arriving))
+        pairs = zip(self.live_bytes(), arrived, strict=True)
+        return max([0.0, *(live + there - arrived[-1] for live, there in pairs)])
 
     def live_bytes(self, sizes: Mapping[str, float] | None = None) -> list[float]:
         """What lives while each node runs."""

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import plugrad
 from plugrad import Tensor
@@ -23,12 +23,16 @@ MODES: dict[str, Callable[[], Any]] = {
 
 
 def profile_step(
-    fn: Callable[..., Any], *args: Any, optimizer: Any = None, repeats: int = 10
+    fn: Callable[..., Any],
+    *args: Any,
+    optimizer: Any = None,
+    smaller: tuple[Any, ...] | None = None,
+    repeats: int = 10,
 ) -> Profile:
     """Profile of a training step: the function is captured and its operators are run one by one.
 
     Times are medians. What the step takes as a whole, with Python's part, is measured in turn with
-    that and spread evenly over the operators. Everything is done in earnest: parameters change.
+    that and spread evenly over the operators. Everything is done for real: parameters change.
 
     Args:
         fn: a step: it clears gradients, computes a loss and calls `backward`. The optimizer may
@@ -36,10 +40,13 @@ def profile_step(
         args: of the function; one batch of one rank.
         optimizer: one that cannot be captured, as Adam, and that `fn` does not call: its step is
             measured as one node.
+        smaller: arguments with a smaller batch, as one of a pipeline's microbatches. They tell
+            which part of a node's time does not depend on the batch.
         repeats: how often everything is measured.
 
     Raises:
-        ValueError: the step sets no gradients, or records its backward pass.
+        ValueError: the step sets no gradients, or records its backward pass; `smaller` is not
+            smaller, or makes another graph.
         CaptureError: the function cannot be captured.
 
     >>> import plugrad
@@ -59,7 +66,9 @@ def profile_step(
         optimizer.step()
     graph = plugrad.capture(fn, *args)
     phases = _phases(graph)
+    parts = None if smaller is None else _parts(fn, args, smaller, graph)
     rounds: list[list[float]] = []
+    smaller_rounds: list[list[float]] = []
     steps: list[float] = []
     updates: list[float] = []
     trivial: list[float] = []
@@ -68,15 +77,63 @@ def profile_step(
         if optimizer is not None:
             updates.append(_timed(optimizer.step))
         rounds.append(_run(graph, args))
+        if parts is not None and smaller is not None:
+            smaller_rounds.append(_run(parts.graph, smaller))
         trivial.append(_trivial())
     # The first round warms up.
     seconds = [statistics.median(each) for each in zip(*rounds[1:], strict=True)]
-    profile = _described(graph, phases, seconds)
     whole, call = statistics.median(steps[1:]), statistics.median(trivial[1:])
+    held = [0.0] * len(seconds)
+    if parts is not None:
+        shorter = [statistics.median(each) for each in zip(*smaller_rounds[1:], strict=True)]
+        held = [
+            _held(long, short, parts.ratio, call)
+            for long, short in zip(seconds, shorter, strict=True)
+        ]
+    profile = _described(graph, phases, seconds, held)
     profile = _spread(profile, whole, call)
     if optimizer is not None:
         profile = _with_optimizer(profile, optimizer, statistics.median(updates[1:]), call)
     return profile
+
+
+class _Parts(NamedTuple):
+    """The graph of a smaller batch, and how often it fits in the larger one."""
+
+    graph: Graph
+    ratio: float
+
+
+def _parts(
+    fn: Callable[..., Any], args: tuple[Any, ...], smaller: tuple[Any, ...], graph: Graph
+) -> _Parts:
+    """Capture a step with a smaller batch.
+
+    Raises:
+        ValueError: it is not smaller, or makes another graph.
+    """
+    tensors = [
+        (large, small)
+        for large, small in zip(args, smaller, strict=False)
+        if isinstance(large, Tensor) and isinstance(small, Tensor) and large.ndim and small.ndim
+    ]
+    if len(smaller) != len(args) or not tensors or not all(len(a) > len(b) > 0 for a, b in tensors):
+        raise ValueError(
+            "profile_step(): smaller must be the arguments of the step with fewer rows in each "
+            f"tensor, got shapes {[tuple(small.shape) for _, small in tensors]} for "
+            f"{[tuple(large.shape) for large, _ in tensors]}"
+        )
+    found = plugrad.capture(fn, *smaller)
+    if [node.op for node in found.nodes] != [node.op for node in graph.nodes]:
+        raise ValueError("profile_step(): smaller must run the same operators as the whole batch")
+    large, small = tensors[0]
+    return _Parts(found, len(large) / len(small))
+
+
+def _held(long: float, short: float, ratio: float, call: float) -> float:
+    """The part of a node's time that is the same for both batches, but for calling it: the line
+    through both, at no rows."""
+    return min(max(0.0, (ratio * short - long) / (ratio - 1) - call), max(0.0, long - call))
 
 
 def _timed(function: Callable[..., Any], *args: Any) -> float:
@@ -187,7 +244,9 @@ def _tensor_bytes(tensor: Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
-def _described(graph: Graph, phases: list[Phase], seconds: list[float]) -> Profile:
+def _described(
+    graph: Graph, phases: list[Phase], seconds: list[float], held: list[float]
+) -> Profile:
     roots: dict[str, str] = {}
     nodes: list[NodeCost] = []
     taken = _taken_over(graph)
@@ -203,6 +262,7 @@ def _described(graph: Graph, phases: list[Phase], seconds: list[float]) -> Profi
                     str(node.op.op.name), phases[number], seconds[number], 0.0, reads,
                     tuple(_made(node, roots)),
                     sum(_bytes(meta) for meta in node.metas if meta is not None),
+                    held[number],
                 )
             )  # fmt: skip
         places.append(len(nodes) - 1)
@@ -289,7 +349,9 @@ def _spread(profile: Profile, whole: float, call: float) -> Profile:
     nodes = []
     for node in profile.nodes:
         seconds = node.seconds * scale + each
-        nodes.append(replace(node, seconds=seconds, fixed=min(seconds, call * scale + each)))
+        fixed = min(seconds, call * scale + each)
+        held = min(node.held * scale, seconds - fixed)
+        nodes.append(replace(node, seconds=seconds, fixed=fixed, held=held))
     return replace(profile, nodes=tuple(nodes), step_seconds=whole)
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 __all__ = ["DataParallel", "FullySharded", "Pipeline", "Strategy", "TensorParallel"]
 
 SCHEDULES = ("gpipe", "1f1b", "looped_bfs", "interleaved_1f1b")
+
+
+def _check_cuts(owner: str, cuts: tuple[int, ...] | None) -> None:
+    """They must be above 0 and increase."""
+    edges = (0, *(cuts or ()))
+    if any(before >= after for before, after in pairwise(edges)):
+        raise ValueError(f"{owner}(): cuts must be above 0 and increase, got {cuts!r}")
 
 
 @dataclass(frozen=True)
@@ -30,13 +38,21 @@ class DataParallel:
 @dataclass(frozen=True)
 class FullySharded:
     """As data parallel, with parameters, gradients and the optimizer's state split over the ranks.
-    Layers are gathered in units of so many MiB or more, one unit ahead."""
+    Layers are gathered in units, one unit ahead.
+
+    Args:
+        unit_mb: units have so many MiB or more.
+        cuts: in place of that, the layers with which units after the first begin. Layers are
+            operators that use parameters, counted from 0 in the order of the forward pass.
+    """
 
     unit_mb: float = 1.0
+    cuts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.unit_mb >= 0:
             raise ValueError(f"FullySharded(): unit_mb must not be below 0, got {self.unit_mb!r}")
+        _check_cuts("FullySharded", self.cuts)
 
     def __str__(self) -> str:
         return "fully sharded"
@@ -67,12 +83,15 @@ class Pipeline:
     Args:
         stages: ranks one behind the other; None for all that are left.
         stages_per_rank: above 1 for "looped_bfs" and "interleaved_1f1b" only.
+        cuts: the layers with which stages after the first begin, as for `FullySharded`. By default
+            the forward pass is cut in parts that take about as long.
     """
 
     stages: int | None = None
     microbatches: int = 8
     schedule: Literal["gpipe", "1f1b", "looped_bfs", "interleaved_1f1b"] = "1f1b"
     stages_per_rank: int = 1
+    cuts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("microbatches", "stages_per_rank"):
@@ -91,6 +110,7 @@ class Pipeline:
                 f"Pipeline(): {self.schedule!r} has one stage on each rank, got "
                 f"stages_per_rank={self.stages_per_rank}"
             )
+        _check_cuts("Pipeline", self.cuts)
 
     def __str__(self) -> str:
         return "pipeline" if self.stages is None else f"pipeline x{self.stages}"

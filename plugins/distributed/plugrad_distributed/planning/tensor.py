@@ -18,19 +18,23 @@ class Split:
 
     Attributes:
         calls: by node, the collectives after it, each with the bytes of its tensor.
+        updated: the parameters that are DTensors.
     """
 
     profile: Profile
     calls: dict[int, list[tuple[str, float]]]
+    updated: tuple[ParameterCost, ...] = ()
 
 
 class _Splitter:
     """Goes through the nodes. Of a layer whose input is whole, the weight is split by outputs, and
     so is its result. The next layer's weight is split by inputs; its results are added up."""
 
-    def __init__(self, profile: Profile, ranks: int) -> None:
+    def __init__(self, profile: Profile, ranks: int, layer: float) -> None:
         self.profile = profile
         self.ranks = ranks
+        self.layer = layer
+        self.layers: set[int] = set()
         self.matrices = {p.name: p for p in profile.parameters if len(p.shape) > 1}
         self.sides: dict[str, str] = {}
         # Memory of which each rank has a part, and when it does not any more.
@@ -44,7 +48,11 @@ class _Splitter:
             if node.phase == "optimizer":
                 continue
             parted = self._forward if node.phase == "forward" else self._backward
-            nodes.append(self._smaller(node, 1 / self.ranks) if parted(number, node) else node)
+            made = self._smaller(node, 1 / self.ranks) if parted(number, node) else node
+            if number in self.layers:
+                seconds = made.seconds + self.layer
+                made = replace(made, seconds=seconds, fixed=made.fixed + self.layer)
+            nodes.append(made)
         parameters = tuple([self._parameter(each) for each in self.profile.parameters])
         before = max(self.profile.parameter_bytes, 1)
         part = sum(each.bytes for each in parameters) / before
@@ -57,7 +65,8 @@ class _Splitter:
             parameters=parameters,
             optimizer_bytes=round(self.profile.optimizer_bytes * part),
         )
-        return Split(profile, self.calls)
+        updated = tuple([each for each in parameters if each.used in self.layers])
+        return Split(profile, self.calls, updated)
 
     def _smaller(self, node: NodeCost, part: float) -> NodeCost:
         makes = [
@@ -65,7 +74,7 @@ class _Splitter:
             for name, size in node.makes
         ]
         seconds = node.fixed + (node.seconds - node.fixed) * part
-        return replace(node, seconds=seconds, makes=tuple(makes))
+        return replace(node, seconds=seconds, makes=tuple(makes), held=node.held * part)
 
     def _parameter(self, parameter: ParameterCost) -> ParameterCost:
         # A bias of a layer that is split by outputs is split as well, but hardly counts.
@@ -87,6 +96,7 @@ class _Splitter:
         if not node.makes:
             return False  # a view
         by_rows = bool(parted) or "embedding" in node.op
+        self.layers.add(number)
         for name in weights:
             self._assign(name, "rows" if by_rows else "columns")
         if by_rows:
@@ -134,7 +144,7 @@ class _Splitter:
         self.calls.setdefault(number, []).append((collective, size))
 
 
-def split_tensors(profile: Profile, ranks: int) -> Split:
+def split_tensors(profile: Profile, ranks: int, layer: float = 0.0) -> Split:
     """The part of one of some ranks, layers split in pairs.
 
     Convolutions are split by channels, attention by heads; norms over features and losses have
@@ -142,9 +152,10 @@ def split_tensors(profile: Profile, ranks: int) -> Split:
 
     Source: Shoeybi et al., "Megatron-LM", 2019, section 3.
 
+    Args:
+        layer: seconds of Python's time that a split layer takes more.
+
     Raises:
         ValueError: a weight is smaller than the number of ranks.
     """
-    if ranks == 1:
-        return Split(profile, {})
-    return _Splitter(profile, ranks).run()
+    return _Splitter(profile, ranks, layer).run()

@@ -19,7 +19,7 @@ class ShardedArray:
     """The array of a tensor whose kernel key is `Sharded`.
 
     Attributes:
-        local: what this rank has, a tensor outside of any graph.
+        local: what this rank has, a tensor outside any graph.
         mesh: the ranks that have parts of it.
         placements: one for each dimension of the mesh.
         shape: that of the whole.

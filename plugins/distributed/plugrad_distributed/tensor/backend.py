@@ -21,6 +21,7 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad.plugins import Backend, DeviceQueue
+from plugrad.plugins.strides import set_placement
 from plugrad.plugins.tracing import generators, tensor_of
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray
@@ -34,6 +35,7 @@ __all__ = [
     "as_tensor",
     "device_of",
     "host_generator",
+    "keep",
     "mesh_at",
     "whole",
     "write_back",
@@ -50,6 +52,7 @@ def device_of(mesh: DeviceMesh) -> Any:
     """The device that a mesh is, for its tensors."""
     number = _numbers.get(mesh)
     if number is None:
+        set_placement(keep)
         with _lock:
             number = _numbers.setdefault(mesh, len(_meshes))
             if number == len(_meshes):
@@ -65,7 +68,7 @@ def mesh_at(index: int) -> DeviceMesh:
     """
     if not 0 <= index < len(_meshes):
         raise RuntimeError(
-            f"device '{NAME}:{index}' is no mesh: there are {len(_meshes)} that tensors lie on"
+            f"device '{NAME}:{index}' is not a mesh: tensors are on {len(_meshes)} meshes"
         )
     return _meshes[index]
 
@@ -76,7 +79,7 @@ def host_generator(mesh: DeviceMesh) -> Any:
 
 
 def as_tensor(array: ShardedArray) -> Tensor:
-    """A tensor around an array of this backend, outside of any graph."""
+    """A tensor around an array of this backend, outside any graph."""
     made: Any = tensor_of(array, array.dtype, device_of(array.mesh))
     return made  # type: ignore[no-any-return]  # its class is Tensor
 
@@ -85,6 +88,20 @@ def whole(array: ShardedArray) -> Tensor:
     """The whole tensor, on each rank: a collective."""
     target = (Replicate(),) * array.mesh.ndim
     return redistribute_local(array.local, array.mesh, array.placements, target, array.shape)
+
+
+def keep(array: Any, former: Any) -> Any:
+    """An array as a former one lies, which it replaces in a tensor: see `set_placement`.
+
+    So the gradient of a leaf lies as the leaf does, and a step of an optimizer sends nothing.
+    """
+    if not isinstance(array, ShardedArray) or not isinstance(former, ShardedArray):
+        return array
+    if array.placements == former.placements or array.mesh != former.mesh:
+        return array
+    placements = former.placements
+    local = redistribute_local(array.local, array.mesh, array.placements, placements, array.shape)
+    return ShardedArray(local, array.mesh, placements, array.shape, array.steps)
 
 
 class ShardedBackend(Backend):
@@ -101,7 +118,7 @@ class ShardedBackend(Backend):
     def problem(self) -> str | None:
         if _meshes:
             return None
-        return "no tensor lies on a mesh; plugrad.distributed.tensor.distribute_tensor makes one"
+        return "no tensor is on a mesh; plugrad.distributed.tensor.distribute_tensor makes one"
 
     def describe(self) -> Mapping[str, str]:
         return {"meshes": str(len(_meshes))}

@@ -28,7 +28,7 @@ def _of_gradient(placements: Placements) -> Placements:
 
 
 def placed(tensor: Tensor, placements: Placements) -> Tensor:
-    """A DTensor under other placements, outside of any graph."""
+    """A DTensor under other placements, outside any graph."""
     array: ShardedArray = tensor.array
     local = redistribute_local(array.local, array.mesh, array.placements, placements, array.shape)
     return as_tensor(ShardedArray(local, array.mesh, placements, array.shape, array.steps))

@@ -272,7 +272,7 @@ def distribute_module(
 
 
 def _replicate(module: Any, mesh: DeviceMesh) -> None:
-    """Make what is no DTensor yet a replicated one."""
+    """Make what is not a DTensor yet a replicated one."""
     for name, parameter in list(module._parameters.items()):
         if parameter is not None and array_of(parameter) is None:
             made = distribute_tensor(parameter.detach(), mesh)

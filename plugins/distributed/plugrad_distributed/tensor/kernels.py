@@ -91,7 +91,7 @@ def _array(op: Any, value: Tensor, mesh: DeviceMesh) -> ShardedArray:
     if isinstance(array, ShardedArray):
         if array.mesh is not mesh and array.mesh != mesh:
             raise RuntimeError(
-                f"{op.qualified_name}: all DTensors must lie on one mesh, got {mesh!r} and "
+                f"{op.qualified_name}: all DTensors must be on one mesh, got {mesh!r} and "
                 f"{array.mesh!r}"
             )
         return array
@@ -259,7 +259,7 @@ def fallback(op: Any, keyset: int, *args: Any) -> Any:
         warnings.warn(
             f"DTensor: there is no propagation rule for {op.qualified_name}, so its tensors are "
             "gathered on every rank. plugrad.distributed.tensor.experimental.register_sharding "
-            "gives it one",
+            "adds one",
             UserWarning,
             stacklevel=2,
         )

@@ -58,7 +58,7 @@ class DTensorSpec:
 
 
 # Placements of the results, and of the arguments in their order, along one dimension of a mesh:
-# None for what is no tensor, a list for a list of tensors.
+# None for what is not a tensor, a list for a list of tensors.
 Choice = tuple[Sequence[Any], Sequence[Any]]
 
 

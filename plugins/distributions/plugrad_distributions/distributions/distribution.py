@@ -166,7 +166,7 @@ class Distribution:
         return Size(Size(sample_shape) + self._batch_shape + self._event_shape)
 
     def _validate_sample(self, value: Any) -> None:
-        """Raises ValueError for what is no value of the distribution."""
+        """Raises ValueError for what is not a value of the distribution."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         events = len(self._event_shape)
@@ -220,7 +220,7 @@ class Family(Distribution):
     """A distribution that is made of tensors only.
 
     Attributes:
-        event_dims: by name, how many last dimensions of a parameter are no batch.
+        event_dims: by name, how many last dimensions of a parameter are not batch dimensions.
     """
 
     event_dims: ClassVar[dict[str, int]] = {}

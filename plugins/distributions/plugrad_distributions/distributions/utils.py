@@ -89,7 +89,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """The elements of lower triangular matrices (*, n, n) row by row, up to a diagonal.
 
-    Raises ValueError if `diag` is no diagonal of them.
+    Raises ValueError if `diag` is not a diagonal of them.
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
@@ -122,7 +122,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 
 class lazy_property:
-    """A property that is computed, with gradients, when it is first asked for, and then kept.
+    """A property that is computed, with gradients, when it is first read, and then kept.
 
     As an attribute of the class it is an ordinary property.
     """

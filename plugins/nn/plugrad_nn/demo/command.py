@@ -55,7 +55,7 @@ def demo(
         bool, typer.Option("--json", help="Print the metrics as JSON and nothing else.")
     ] = False,
 ) -> None:
-    """Train a classifier of handwritten digits, then show its curves and its mistakes.
+    """Train a small network on real data, and show what came of it.
 
     Writes model.safetensors, metrics.json, curves.png and misclassified.png to runs/NAME.
     """

@@ -55,7 +55,7 @@ class Curves:
 
 
 class Watcher(Protocol):
-    """Is told after every step; `accuracy` is the last held-out accuracy, None before the first."""
+    """Called after every step; `accuracy` is the last held-out accuracy, None before the first."""
 
     def __call__(self, epoch: int, curves: Curves) -> None: ...
 

@@ -148,7 +148,7 @@ def load_state_dict_from_url(
             in ``resnet18-f37072fd.pth``.
         model_dir: where to keep it; by default ``checkpoints`` in `get_dir()`.
         map_location, weights_only: see `plugrad.load`. PyTorch's default of `weights_only` is
-            False here; a file from the network that may run programs has to be asked for.
+            False here; a file from the network that may run programs has to be requested.
         progress: whether to show a bar, if tqdm is installed.
         check_hash: whether to check it.
         file_name: how to call it; by default as in the URL.

@@ -129,7 +129,7 @@ def _require_trust(repository: Repository, kept: Path, trust_repo: bool | str) -
     if trust_repo is False or (trust_repo == "check" and not trusted):
         answer = input(
             f"The repository {called} is not in the list of trusted repositories, so it cannot be "
-            "downloaded. Do you trust it, and shall it be added to the list (y/N)?"
+            "downloaded. Do you trust it, and do you want to add it to the list (y/N)?"
         )
         if answer.lower() in ("n", "no", ""):
             raise RuntimeError("Untrusted repository.")

@@ -46,7 +46,7 @@ def reduce_tensor(tensor: Tensor) -> Reduced | Any:
     """Move a tensor to shared memory and describe where it is there.
 
     Raises:
-        RuntimeError: it requires grad and is no leaf.
+        RuntimeError: it requires grad and is not a leaf.
     """
     check_can_leave(tensor)
     if not CAN_SHARE or not lies_on_host(tensor):

@@ -88,4 +88,4 @@ class Adadelta(ElementwiseOptimizer):
         gradients.mul_(rho).addcmul_(g, g, value=1 - rho)
         delta = (steps.add(eps).sqrt_() / gradients.add(eps).sqrt_()) * g
         steps.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        step_along(p, delta, _to_scalar(group["lr"]))
+        step_along(p, delta, _to_scalar(group["lr"]), group)

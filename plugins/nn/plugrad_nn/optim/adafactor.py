@@ -100,7 +100,7 @@ class Adafactor(ElementwiseOptimizer):
 
     def _apply(self, group: ParamGroup, p: Any, g: Any, s: State) -> None:
         g = -g if group.get("maximize") else g
-        lr = at_hand(_to_scalar(group["lr"]))
+        lr = at_hand(_to_scalar(group["lr"]), group)
         eps1, eps2 = group["eps"]
         if eps1 is None:
             eps1 = plugrad.finfo(p.dtype).eps

@@ -10,6 +10,7 @@ from plugrad_nn.optim.elementwise import (
     State,
     Tensors,
     step_along_ratio,
+    value_of,
 )
 from plugrad_nn.optim.optimizer import ParamGroup, ParamsT, _to_scalar
 
@@ -97,7 +98,12 @@ class Adagrad(ElementwiseOptimizer):
             total = plugrad.full_like(parameter, value)
         return {"step": self._count(group, parameter), "sum": total}
 
+    def _with_step(self, group: ParamGroup, state: State) -> State:
+        return state  # only a rate that decays needs the count
+
     def _rule(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
-        rate = _to_scalar(group["lr"]) / (1 + (s["step"] - 1) * group["lr_decay"])
+        rate = _to_scalar(group["lr"])
+        if group["lr_decay"]:
+            rate = rate / (1 + (value_of(s["step"], group) - 1) * group["lr_decay"])
         total = s["sum"].addcmul_(g, g, value=1)
-        step_along_ratio(p, g, total.sqrt().add(group["eps"]), rate)
+        step_along_ratio(p, g, total.sqrt().add(group["eps"]), rate, group)

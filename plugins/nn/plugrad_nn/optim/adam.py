@@ -160,7 +160,7 @@ class Adam(ElementwiseOptimizer):
     def _rule(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
         beta1, beta2 = group["betas"]
         if isinstance(beta1, Tensor):
-            beta1, beta2 = at_hand(beta1), at_hand(beta2)
+            beta1, beta2 = at_hand(beta1, group), at_hand(beta2, group)
         mean, mean_square = s["exp_avg"], s["exp_avg_sq"]
         mean.lerp_(g, 1 - beta1)
         if isinstance(beta2, Tensor):
@@ -174,7 +174,7 @@ class Adam(ElementwiseOptimizer):
         correction = (1 - beta2**step) ** 0.5
         root = mean_square.sqrt().add(group["eps"] * correction)
         rate = _to_scalar(group["lr"]) * correction / (1 - beta1**step)
-        step_along_ratio(p, mean, root, rate)
+        step_along_ratio(p, mean, root, rate, group)
 
 
 def _check_kinds(betas: tuple[Any, Any], only_numbers: bool | None) -> None:
@@ -194,7 +194,7 @@ class AdamW(Adam):
 
     Args:
         params, lr, betas, eps, amsgrad, maximize: see `Adam`.
-        weight_decay: what part of each parameter a step takes away, times `lr`.
+        weight_decay: the fraction of each parameter that a step subtracts, times `lr`.
         foreach, capturable, differentiable, fused: see `Adam`.
 
     Source: Loshchilov and Hutter 2019, algorithm 2.

@@ -86,4 +86,6 @@ class Adamax(ElementwiseOptimizer):
         mean = s["exp_avg"].lerp_(g, 1 - beta1)
         largest = s["exp_inf"].mul_(beta2).maximum(g.abs().add_(group["eps"]))
         s["exp_inf"] = largest
-        step_along_ratio(p, mean, largest, _to_scalar(group["lr"]) / (1 - beta1 ** s["step"]))
+        step_along_ratio(
+            p, mean, largest, _to_scalar(group["lr"]) / (1 - beta1 ** s["step"]), group
+        )

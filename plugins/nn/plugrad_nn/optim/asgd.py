@@ -91,7 +91,7 @@ class ASGD(ElementwiseOptimizer):
         lr, lambd, step = _to_scalar(group["lr"]), group["lambd"], s["step"]
         eta, mu = value_of(s["eta"], group), value_of(s["mu"], group)
         p.mul_(1 - lambd * eta)
-        step_along(p, g, eta)
+        step_along(p, g, eta, group)
         average = s["ax"]
         if isinstance(mu, Tensor) or mu != 1:
             s["ax"] = average.add(p.sub(average) * mu)

@@ -327,24 +327,27 @@ def value_of(number: Any, group: ParamGroup) -> Number:
     return number.item()
 
 
-def at_hand(number: Number) -> Number:
-    """A rate as Python's number, if that takes no waiting for a device and loses no gradient."""
-    if isinstance(number, Tensor) and not number.requires_grad and number.device.type == "cpu":
-        return number.item()
-    return number
+def at_hand(number: Number, group: ParamGroup) -> Number:
+    """A rate as Python's number, if that takes no waiting for a device and loses no gradient. A
+    tensor where the step is to be captured: its value differs from run to run."""
+    if not isinstance(number, Tensor) or group.get("capturable") or number.requires_grad:
+        return number
+    return number.item() if number.device.type == "cpu" else number
 
 
-def step_along(p: Tensors, direction: Tensors, rate: Number) -> None:
+def step_along(p: Tensors, direction: Tensors, rate: Number, group: ParamGroup) -> None:
     """p -= rate * direction"""
-    if isinstance(rate, Tensor) and isinstance(rate := at_hand(rate), Tensor):
+    if isinstance(rate, Tensor) and isinstance(rate := at_hand(rate, group), Tensor):
         p.sub_(direction * rate)
     else:
         p.add_(direction, alpha=-rate)
 
 
-def step_along_ratio(p: Tensors, above: Tensors, below: Tensors, rate: Number) -> None:
+def step_along_ratio(
+    p: Tensors, above: Tensors, below: Tensors, rate: Number, group: ParamGroup
+) -> None:
     """p -= rate * above / below"""
-    if isinstance(rate, Tensor) and isinstance(rate := at_hand(rate), Tensor):
+    if isinstance(rate, Tensor) and isinstance(rate := at_hand(rate, group), Tensor):
         p.sub_(above * rate / below)
     else:
         p.addcdiv_(above, below, value=-rate)

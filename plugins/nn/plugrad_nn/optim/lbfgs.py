@@ -15,7 +15,7 @@ __all__ = ["LBFGS"]
 
 
 class LBFGS(Optimizer):
-    """Steps by an approximation of the inverse Hessian that recent gradients tell.
+    """Steps with an approximation of the inverse Hessian from recent gradients.
 
     `step` needs a closure, and evaluates it several times.
 

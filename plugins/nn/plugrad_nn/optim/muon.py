@@ -30,7 +30,7 @@ class Muon(Optimizer):
             "match_rms_adamw" by 0.2 sqrt(max(rows, columns)).
 
     Raises:
-        ValueError: an option is out of its range, or a parameter is no matrix.
+        ValueError: an option is out of its range, or a parameter is not a matrix.
 
     Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the second rate is that of Liu
     et al. 2025, arXiv:2502.16982. The iteration is in bfloat16, as in PyTorch.
@@ -112,7 +112,7 @@ class Muon(Optimizer):
         update = grad.lerp(mean, momentum) if group["nesterov"] else mean
         update = _orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         parameter.mul_(1 - lr * group["weight_decay"])
-        step_along(parameter, update, lr * _ratio(group["adjust_lr_fn"], *parameter.shape))
+        step_along(parameter, update, lr * _ratio(group["adjust_lr_fn"], *parameter.shape), group)
 
 
 def _orthogonal(

@@ -100,5 +100,5 @@ class NAdam(ElementwiseOptimizer):
         mean = s["exp_avg"].lerp_(g, 1 - beta1)
         mean_square = s["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2)
         root = (mean_square / (1 - beta2**step)).sqrt().add(group["eps"])
-        step_along_ratio(p, g, root, lr * (1.0 - mu) / (1.0 - product))
-        step_along_ratio(p, mean, root, lr * mu_next / (1.0 - product * mu_next))
+        step_along_ratio(p, g, root, lr * (1.0 - mu) / (1.0 - product), group)
+        step_along_ratio(p, mean, root, lr * mu_next / (1.0 - product * mu_next), group)

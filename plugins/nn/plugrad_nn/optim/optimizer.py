@@ -370,7 +370,7 @@ class Optimizer:
         they set learning rates when they are made.
 
         Raises:
-            TypeError: it is no dict.
+            TypeError: it is not a dict.
             ValueError: another number of groups, or of parameters in a group.
         """
         if not isinstance(state_dict, dict):

@@ -19,7 +19,7 @@ __all__ = ["RAdam"]
 
 
 class RAdam(ElementwiseOptimizer):
-    """Adam that does without the mean square until enough gradients tell its variance.
+    """Adam without the mean square until there are enough gradients to estimate its variance.
 
     Args:
         params: parameters or parameter groups.
@@ -105,7 +105,7 @@ class RAdam(ElementwiseOptimizer):
             root = mean_square.sqrt().add(group["eps"])
             adapted = root.reciprocal() * (correction**0.5 * _rectification(now, most))
             direction = direction * each(lambda rate: plugrad.where(known, rate, 1.0), adapted)
-        step_along(p, direction, 1.0)
+        step_along(p, direction, 1.0, group)
 
 
 def _rectification(now: Number, most: Number) -> Number:

@@ -101,6 +101,6 @@ class RMSprop(ElementwiseOptimizer):
             root = mean_square.sqrt().add(group["eps"])
         if group["momentum"] > 0:
             velocity = s["momentum_buffer"].mul_(group["momentum"]).addcdiv_(g, root)
-            step_along(p, velocity, lr)
+            step_along(p, velocity, lr, group)
         else:
-            step_along_ratio(p, g, root, lr)
+            step_along_ratio(p, g, root, lr, group)

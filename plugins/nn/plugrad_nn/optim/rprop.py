@@ -74,7 +74,7 @@ class Rprop(ElementwiseOptimizer):
         )
 
     def _start(self, group: ParamGroup, parameter: Tensor, grad: Tensor) -> State:
-        size = at_hand(_to_scalar(group["lr"]))
+        size = at_hand(_to_scalar(group["lr"]), group)
         if parameter.is_complex():
             size = complex(size, size)
         return {

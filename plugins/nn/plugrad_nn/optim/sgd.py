@@ -141,4 +141,4 @@ class SGD(ElementwiseOptimizer):
             else:
                 v.mul_(momentum).add_(g, alpha=1 - group["dampening"])
             g = g.add(v, alpha=momentum) if group["nesterov"] else v
-        step_along(p, g, _to_scalar(group["lr"]))
+        step_along(p, g, _to_scalar(group["lr"]), group)

@@ -1,4 +1,4 @@
-"""plugrad.save, plugrad.load, and `plugrad.serialization`: what they are told besides arguments."""
+"""plugrad.save, plugrad.load, and their settings in `plugrad.serialization`."""
 
 from plugrad_nn.serialization.loading import get_unsafe_globals_in_checkpoint, load
 from plugrad_nn.serialization.locations import MapLocation as MAP_LOCATION  # PyTorch's name

@@ -42,7 +42,7 @@ def load(
             saved.
         pickle_module: only Python's pickle is possible.
         weights_only: False lets files of PyTorch's make any object, which can run any program: only
-            for files from somebody you trust. By default True: tensors, plain containers, numbers
+            for files from people you trust. By default True: tensors, plain containers, numbers
             and what `plugrad.serialization.add_safe_globals` allows.
         mmap: leave the tensors of a zip file in it until they are used; `f` must be a path.
         pickle_load_args: with ``weights_only=False``, what Python's `pickle.load` takes.

@@ -75,7 +75,7 @@ class SafeUnpickler:
         self._marks: list[list[Any]] = []
         self._memo: dict[int, Any] = {}
         self._protocol = 0
-        # Errors of what is asked for storages are no damage of the pickle.
+        # Errors of the source of storages are not damage of the pickle.
         self._is_outside = False
 
     def load(self) -> Any:

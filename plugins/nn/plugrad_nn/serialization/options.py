@@ -1,4 +1,4 @@
-"""Settings of `save` and `load` that are no arguments: byte order, checksums, mapping, skipping."""
+"""Settings of `save` and `load` besides arguments: byte order, checksums, mapping, skipping."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def save(
         obj: a tensor, a state dict of a module or an optimizer, or such a nesting. In safetensors
             files, dict keys are strings or integers, and plain values are None, bool, int, float
             and str. In files of PyTorch's, it can be any object that pickle takes; `load` makes
-            tensors, plain containers and numbers of them, and other objects only if told so.
+            tensors, plain containers and numbers of them, and other objects only on request.
         f: a path, which is replaced only when all is written, or a binary file.
         pickle_module: only Python's pickle is possible.
         pickle_protocol: pickle's, with ``format="pt"``. PyTorch reads protocol 2 for certain.

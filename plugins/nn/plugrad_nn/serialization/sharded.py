@@ -21,12 +21,12 @@ def load(f: PathOrFile, file: BinaryIO, load_shard: Callable[[Path], Any]) -> di
 
     Raises:
         ValueError: the index is broken, names a file elsewhere, or a shard has other tensors; or
-            `f` is no path.
+            `f` is not a path.
         FileNotFoundError: a shard is missing.
     """
     name = called(f)
     if path_of(f) is None:
-        raise ValueError("load: f must be the path of an index: its shards are beside it")
+        raise ValueError("load: f must be the path of an index: its shards are in the same folder")
     # Where the index is called so: it may be a link to another folder, as a hub's cache has them.
     index = Path(name)
     places = _weight_map(name, file)

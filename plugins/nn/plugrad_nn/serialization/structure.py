@@ -52,7 +52,7 @@ def decode(text: str, arrays: Mapping[str, Array], make_tensor: MakeTensor) -> A
 def _encode(
     value: Any, path: str, arrays: dict[str, Array], outer: tuple[int, ...]
 ) -> dict[str, Any]:
-    """The node for `value`, which is inside of the containers with the ids `outer`."""
+    """The node for `value`, which is inside the containers with the ids `outer`."""
     if isinstance(value, Tensor):
         return _encode_tensor(value, path or "tensor", arrays)
     if value is None or isinstance(value, bool | int | float | str):

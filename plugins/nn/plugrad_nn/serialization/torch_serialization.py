@@ -25,7 +25,7 @@ class StorageType:
         name: such as ``"FloatStorage"``.
 
     Raises:
-        KeyError: there is none of that name.
+        KeyError: nothing has that name.
 
     >>> import plugrad
     >>> plugrad.serialization.StorageType("FloatStorage")
@@ -153,7 +153,7 @@ def normalize_storage_type(storage_type: type) -> type:
         storage_type: a class of the same name from another module.
 
     Raises:
-        AttributeError: there is none of that name.
+        AttributeError: nothing has that name.
 
     >>> import plugrad
     >>> plugrad.serialization.normalize_storage_type(plugrad.FloatStorage)

@@ -82,7 +82,7 @@ class ZipStorages:
         """The storage for what the pickle asks for.
 
         Raises:
-            pickle.UnpicklingError: it is no identifier, or contradicts the file.
+            pickle.UnpicklingError: it is not an identifier, or contradicts the file.
             RuntimeError: the file lacks it, or it is damaged.
         """
         wanted = StorageIdentifier(identifier)

@@ -16,7 +16,7 @@ from plugrad_nn.serialization.options import get_crc32_options, writes_to_the_fi
 Bytes = npt.NDArray[np.uint8]
 
 _LOCAL_HEADER: Final = struct.Struct("<4sHHHHHIIIHH")
-# Zip stores long runs of zeros in a thousandth; what unpacks to more than this is no file of use.
+# Zip stores long runs of zeros in a thousandth; larger ratios do not occur in useful files.
 LARGEST_RATIO: Final = 200
 _ENCRYPTED: Final = 0x1
 
@@ -29,7 +29,7 @@ class ZipRecords:
         called: its name, for messages.
 
     Raises:
-        RuntimeError: it is no whole zip file, or not one of PyTorch's.
+        RuntimeError: it is not a whole zip file, or not one of PyTorch's.
     """
 
     def __init__(self, file: BinaryIO, called: str) -> None:

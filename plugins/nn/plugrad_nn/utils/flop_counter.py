@@ -44,7 +44,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
     its shape by the keyword `out_shape`.
 
     Raises:
-        ValueError: a target is no operator, or one overload of it.
+        ValueError: a target is not an operator, or one overload of it.
 
     >>> import plugrad
     >>> from plugrad.utils.flop_counter import FlopCounterMode, register_flop_formula

@@ -28,7 +28,7 @@ LOG: Final = 0x30001
 
 
 def _loses_nan(a: Array) -> bool:
-    """Whether rows have an inf or a nan, of which oneDNN makes zeros. -inf is no harm."""
+    """Whether rows have an inf or a nan, of which oneDNN makes zeros. -inf is not a harm."""
     flat = a.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(flat.dot(flat)):  # BLAS is fast, and this is the rule

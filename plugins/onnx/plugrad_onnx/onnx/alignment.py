@@ -19,7 +19,7 @@ class Call:
     Attributes:
         node: that of the first capture.
         args, kwargs: numbers among them may be `Varying`.
-        shapes, dtypes: of the results; None for a result that is no tensor.
+        shapes, dtypes: of the results; None for a result that is not a tensor.
     """
 
     node: Node

@@ -104,7 +104,7 @@ class Builder:
         return value
 
     def known(self, value: Value) -> None:
-        """The value's shape is what it is said to be: its dimensions may be asked for."""
+        """The value's shape is what it is said to be: its dimensions may be requested."""
         for axis, size in enumerate(value.shape or ()):
             if isinstance(size, Varying):
                 self._dimensions.setdefault(size.values, (value.name, axis))

@@ -2,7 +2,7 @@
 
 A `Place` is what a name of the captured graph stands for. A view knows the place it is a view of
 and the call that made it. Each write makes a new value of the tensor that has the memory; views of
-it are made again when they are asked for.
+it are made again when they are needed.
 
     x ---- transpose ----> v        v.add_(1) makes another v, which is put into x at the
     |                               positions that the transposed positions of x say

@@ -104,8 +104,12 @@ def test_a_variable_counts_before_the_file_for_the_operators_it_names(
     ("key", "package", "problem"),
     [
         ("cpu.exo", "moon", "there is no operator named 'exo'; did you mean 'exp'?"),
-        ("cpu.exp", "moom", "'moom' is no installed plugin or distribution; did you mean 'moon'?"),
-        ("cpu.exp", "x", r"distribution; those that bring kernels for 'cpu': "),
+        (
+            "cpu.exp",
+            "moom",
+            "'moom' is not an installed plugin or distribution; did you mean 'moon'?",
+        ),
+        ("cpu.exp", "x", r"distribution; those that provide kernels for 'cpu': "),
         ("cpu.cos", "moon", "plugrad-moon 1.0 has no kernel for 'cos' on backend 'cpu'; "),
         ("cpu.exp", "void", "plugrad-void 1.0 has no kernel for 'exp' on backend 'cpu'; "),
     ],

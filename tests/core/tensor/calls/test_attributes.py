@@ -115,7 +115,7 @@ def test_without_a_plugin_there_is_no_cuda() -> None:
 
     assert (cuda.is_available(), cuda.is_initialized(), cuda.device_count()) == (False, False, 0)
     cuda.manual_seed_all(0)
-    with pytest.raises(AssertionError, match="no plugin that brings it is installed"):
+    with pytest.raises(AssertionError, match="no plugin that provides it is installed"):
         cuda.current_device()
 
 

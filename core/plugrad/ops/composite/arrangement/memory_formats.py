@@ -33,7 +33,7 @@ def copied(self: Tensor, memory_format: MemoryFormat) -> Tensor:
 
 
 def formatted(made: Any, memory_format: MemoryFormat | None) -> Any:
-    """A new tensor, or a copy if it does not lie in a format that was asked for."""
+    """A new tensor, or a copy if it does not lie in a format that was requested."""
     if keeps_layout(memory_format):
         return made
     assert memory_format is not None

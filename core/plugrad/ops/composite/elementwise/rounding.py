@@ -56,7 +56,7 @@ def sgn(self: Tensor) -> Tensor:
 
 
 def _whole(self: Tensor, kernel: str) -> bool:
-    """Whether the numbers are integers anyway; NotImplementedError if they are no real numbers."""
+    """Whether the numbers are integers anyway; NotImplementedError if they are not real numbers."""
     if self.dtype.category == BOOL or self.dtype.category == COMPLEX:
         _refuse(kernel, self.dtype)
     return self.dtype.category < FLOATING

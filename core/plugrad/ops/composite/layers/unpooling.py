@@ -83,7 +83,7 @@ def _unpool(self: Tensor, indices: Tensor, out: Ints) -> Tensor:
 
 
 def _check_places(places: Tensor, out: Ints) -> None:
-    """RuntimeError that names an index outside of the result, after something has gone wrong."""
+    """RuntimeError that names an index outside the result, after something has gone wrong."""
     outside = places.masked_select((places < 0) | (places >= math.prod(out)))
     if outside.numel() > 0:
         first = outside.narrow(0, 0, 1).item()

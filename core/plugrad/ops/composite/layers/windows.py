@@ -50,7 +50,7 @@ def fold_windows(taps: Tensor, windows: Windows) -> Tensor:
         x = x.reshape((*before, kernel * out, *behind))
         x = _take(x, dim, windows.readers(axis).reshape(-1), kernel * out, nothing)
         parts = x.reshape((*before, kernel, size, *behind))
-        # Not every backend has sums of truth values that are no numbers.
+        # Not every backend has sums of truth values that are not numbers.
         x = parts.any(dim) if x.dtype is bool_ else parts.sum(dim=(dim,), dtype=x.dtype)
     return x
 

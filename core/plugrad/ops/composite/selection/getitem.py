@@ -45,7 +45,7 @@ def getitem(self: Tensor, index: object) -> Any:
         IndexError: out of bounds, too many indices, shapes that do not match, or an index of
             another type.
         ValueError: a slice with a step below one.
-        TypeError: slice bounds that are no integers.
+        TypeError: slice bounds that are not integers.
     """
     if isinstance(index, int) and not isinstance(index, bool):
         return _select(self, 0, 0, index)

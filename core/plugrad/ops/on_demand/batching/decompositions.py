@@ -19,7 +19,7 @@ Dims = tuple[Any, ...]
 
 
 def _all_there(found: Any) -> Any:
-    """`out_dims`: empty tensors stand for results that were not asked for, and have no batch."""
+    """`out_dims`: empty tensors stand for results that were not requested, and have no batch."""
     if not isinstance(found, tuple):
         return 0
     return [None if tuple(item.shape) == (0,) else 0 for item in found]

@@ -103,7 +103,7 @@ def embedding_bag_with_padding(
     weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any
 ) -> Results:
     *settings, padding_idx = rest
-    # Whatever is no row of the table names none.
+    # Whatever is not a row of the table names none.
     padding = padding_idx if 0 <= padding_idx < max(sizes_of(weight)[:1], default=0) else None
     settings_of: Any = (*settings, padding)
     return embedding_bag_padding_idx(weight, indices, offsets, *settings_of)

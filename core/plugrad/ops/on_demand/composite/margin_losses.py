@@ -148,7 +148,7 @@ def _check_labels(self: Tensor, target: Tensor, kernel: str) -> None:
 
 
 def _gathered(scores: Tensor, labels: Tensor, message: str) -> Tensor:
-    """The scores of labels (N, *); RuntimeError if one is no class."""
+    """The scores of labels (N, *); RuntimeError if one is not a class."""
     try:
         return scores.gather(1, labels)
     except (RuntimeError, IndexError):

@@ -48,7 +48,7 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
 
 
 def safe_softmax(self: Tensor, dim: int, dtype: DType | None) -> Tensor:
-    # As zeros, such rows have a gradient that is no nan.
+    # As zeros, such rows have a gradient that is not nan.
     lost: Any = F.all(F.eq(self.detach(), -math.inf), dim, True)
     return F.where(lost, 0.0, F.softmax(F.where(lost, 0.0, self), dim, dtype=dtype))
 

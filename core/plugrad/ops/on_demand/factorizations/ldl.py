@@ -127,7 +127,7 @@ def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     """X with A @ X = B, where `LD` and `pivots` come from `ldl_factor` of A.
 
     Raises:
-        RuntimeError: the pivots are no rows.
+        RuntimeError: the pivots are not rows.
     """
     n = LD.shape[-1]
     rows = np.abs(pivots)

@@ -58,5 +58,5 @@ def cholesky_inverse_backward(grad: Tensor, factor: Tensor, upper: bool, result:
 
 
 def _toward_factor(twice: Tensor, factor: Tensor, upper: bool) -> Tensor:
-    """All elements, as PyTorch gives them: those outside of the triangle do not count."""
+    """All elements, as PyTorch gives them: those outside the triangle do not count."""
     return F.matmul(factor, twice) if upper else F.matmul(twice, factor)

@@ -88,7 +88,7 @@ class Certificate:
     Attributes:
         facts: name, distribution, version, capabilities and so on, to be shown.
         whole: whether all tests of the kit were run; a part of them certifies nothing.
-        level: the level that was asked for; "full" where nothing was left out.
+        level: the level that was requested; "full" where nothing was left out.
     """
 
     backend: str

@@ -16,7 +16,7 @@ Values = Callable[[Subject, Selection], Iterable[Any]]
 
 @dataclass(frozen=True)
 class Item:
-    """One value of a test's parameter that is no trial.
+    """One value of a test's parameter that is not a trial.
 
     Attributes:
         label: its name among the tests.

@@ -71,7 +71,7 @@ def install(config: Any) -> None:
     if unknown:
         raise pytest.UsageError(
             f"--plugrad-op: there are no cases of {', '.join(unknown)}. The operator's "
-            "plugin brings them by the hook plugrad_cases(), a test by "
+            "plugin adds them by the hook plugrad_cases(), a test by "
             "plugrad.testing.cases.register()"
         )
     if selection.names and config.args_source is not pytest.Config.ArgsSource.ARGS:
@@ -206,7 +206,7 @@ class Kit:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
-        """An operator that the backend need not have, and has not, is no failure."""
+        """An operator that the backend need not have, and has not, is not a failure."""
         try:
             return (yield)
         except OperatorNotFoundError as error:
@@ -247,7 +247,7 @@ class Kit:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
-        """Decide, and write the reports; a level that was asked for and not reached is an error."""
+        """Decide, and write the reports; a level that was requested and not reached is an error."""
         if self.progress is not None:
             self.progress.end()
         interrupted = session.shouldstop or session.shouldfail or exitstatus not in (0, 1)
@@ -308,7 +308,7 @@ def _is_ours(module: Any) -> bool:
 
 
 def is_refused_by_a_plugin(operator: str, error: NotImplementedError) -> bool:
-    """Whether a kernel that a plugin brings says that it does not take a dtype: no fault of the
+    """Whether a kernel that a plugin provides says that it does not take a dtype: no fault of the
     backend's."""
     namespace, mark, _ = operator.partition("::")
     return mark != "" and namespace != "plugrad" and " not implemented for '" in str(error)

@@ -51,7 +51,7 @@ class Subject:
         return self.name
 
     def without_fallback(self) -> None:
-        """What the host computes in the backend's place is no property of the backend."""
+        """What the host computes in the backend's place is not a property of the backend."""
         if self.active.fallback:
             self.active.fallback = ""
             for op in all_operators():
@@ -70,7 +70,7 @@ class Subject:
     @functools.cached_property
     def foreign(self) -> frozenset[str]:
         """The namespaces of operators that plugins of other distributions define: what becomes of
-        those on the backend is no property of it."""
+        those on the backend is not a property of it."""
         manager = get_manager()
         plugins = [plugin for plugin in manager.load_all() if plugin.is_usable]
         own = {

@@ -10,7 +10,7 @@ _kept: Final = {"enabled": True}
 
 
 def get_fastpath_enabled() -> bool:
-    """What `set_fastpath_enabled` was told; True at first."""
+    """The argument of `set_fastpath_enabled`; True at first."""
     return _kept["enabled"]
 
 

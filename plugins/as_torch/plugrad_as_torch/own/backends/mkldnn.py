@@ -35,7 +35,7 @@ def set_flags(
 
 
 class verbose:
-    """A block in which oneDNN would tell what it does; there is none."""
+    """A block in which oneDNN would print its calls; there is none."""
 
     def __init__(self, level: int) -> None:
         self.level = level

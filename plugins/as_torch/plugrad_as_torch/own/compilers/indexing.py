@@ -1,4 +1,4 @@
-"""`torch._dynamo._trace_wrapped_higher_order_op`: a mode for `x[i]` inside of `vmap`."""
+"""`torch._dynamo._trace_wrapped_higher_order_op`: a mode for `x[i]` inside `vmap`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Blocks of `torch.cuda` on a machine without plugrad-cuda, where programs enter them all the same:
-they do nothing until a device is asked for that is not there."""
+they do nothing until a device is requested that is not there."""
 
 from __future__ import annotations
 

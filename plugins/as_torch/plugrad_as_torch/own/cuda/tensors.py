@@ -1,4 +1,4 @@
-"""`torch.cuda.FloatTensor` and the like: tensors on a GPU, told by dtype."""
+"""`torch.cuda.FloatTensor` and the like: tensors on a GPU, distinguished by dtype."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class _JoinConfig(NamedTuple):
 
     @staticmethod
     def construct_disabled_join_config() -> _JoinConfig:
-        """That of an object outside of any `Join`."""
+        """That of an object outside any `Join`."""
         return _JoinConfig(False, False, False)
 
 

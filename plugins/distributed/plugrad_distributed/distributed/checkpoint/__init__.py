@@ -18,8 +18,23 @@ dies, the folder holds the last whole checkpoint.
 from __future__ import annotations
 
 from plugrad_distributed.distributed.checkpoint.errors import CheckpointError
+from plugrad_distributed.distributed.checkpoint.folders import FileSystemReader, FileSystemWriter
+from plugrad_distributed.distributed.checkpoint.nesting import Stateful
 from plugrad_distributed.distributed.checkpoint.pieces import Piece, pieces_of
 from plugrad_distributed.distributed.checkpoint.reading import load
 from plugrad_distributed.distributed.checkpoint.writing import async_save, save
 
-__all__ = ["CheckpointError", "Piece", "async_save", "load", "pieces_of", "save"]
+__all__ = [
+    "CheckpointError",
+    "CheckpointException",
+    "FileSystemReader",
+    "FileSystemWriter",
+    "Piece",
+    "Stateful",
+    "async_save",
+    "load",
+    "pieces_of",
+    "save",
+]
+
+CheckpointException = CheckpointError

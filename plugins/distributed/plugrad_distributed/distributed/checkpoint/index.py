@@ -85,7 +85,7 @@ class Index:
 
     @staticmethod
     def from_text(text: str, path: Path) -> Index:
-        """Raises CheckpointError if the text is no index."""
+        """Raises CheckpointError if the text is not an index."""
         try:
             found = json.loads(text)
             if found["format"] != FORMAT or found["version"] > VERSION:
@@ -103,7 +103,7 @@ class Index:
             }
             return Index(tensors, dict(found["values"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{path} is no index of a checkpoint: {error!r}") from error
+            raise CheckpointError(f"{path} is not an index of a checkpoint: {error!r}") from error
 
     @staticmethod
     def read(folder: Path) -> Index:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, MutableMapping, MutableSequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from plugrad import Tensor
 from plugrad_distributed.distributed.checkpoint.errors import CheckpointError
 
-__all__ = ["check_plain", "entries", "is_stateful", "replace"]
+__all__ = ["Stateful", "check_plain", "entries", "is_stateful", "replace"]
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What has a state of its own: modules, optimizers, and classes of users."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
+
 
 # The keys that lead to an entry, from the outermost container on.
 Path = tuple[str | int, ...]
@@ -19,7 +29,7 @@ def entries(state: MutableMapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
     """The tensors and plain values of a state dict, each with its name and the way to it.
 
     Raises:
-        TypeError: it is no state dict, or has keys that are neither str nor int.
+        TypeError: it is not a state dict, or has keys that are neither str nor int.
         ValueError: two entries have the same name, as {"a.b": 1} and {"a": {"b": 1}}.
     """
     if not isinstance(state, MutableMapping):

@@ -1,4 +1,4 @@
-"""Reads checkpoints: each rank the boxes of elements that it holds, whoever wrote them."""
+"""Reads checkpoints: each rank reads the boxes of elements that it holds, from any writer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import plugrad
 from plugrad import Tensor
 from plugrad_distributed.distributed.checkpoint.errors import CheckpointError
+from plugrad_distributed.distributed.checkpoint.folders import FileSystemReader, folder_of
 from plugrad_distributed.distributed.checkpoint.index import Index, Stored, StoredPiece
 from plugrad_distributed.distributed.checkpoint.nesting import (
     entries,
@@ -31,8 +32,10 @@ Array = NDArray[Any]
 def load(
     state_dict: MutableMapping[str, Any],
     *,
-    checkpoint_id: str | os.PathLike[str],
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_reader: FileSystemReader | None = None,
     process_group: Any = None,
+    no_dist: bool = False,
 ) -> None:
     """Read a checkpoint into a state dict, in place.
 
@@ -44,13 +47,14 @@ def load(
     Args:
         state_dict: what is wanted: names, with tensors of the right shapes.
         checkpoint_id: the folder.
-        process_group: nothing depends on it: ranks read for themselves.
+        storage_reader: the folder in PyTorch's other form; one of the two is enough.
+        process_group, no_dist: nothing depends on them: ranks read for themselves.
 
     Raises:
         CheckpointError: there is no checkpoint, it is broken, or it lacks what is wanted; nothing
             is changed if names, shapes or dtypes do not fit.
     """
-    folder = Path(checkpoint_id)
+    folder = folder_of("load", checkpoint_id, storage_reader, "storage_reader")
     index = Index.read(folder)
     objects = {key: value for key, value in state_dict.items() if is_stateful(value)}
     wanted = {key: objects[key].state_dict() if key in objects else state_dict[key]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from plugrad import Tensor
 from plugrad_distributed.distributed.checkpoint.errors import CheckpointError
+from plugrad_distributed.distributed.checkpoint.folders import FileSystemWriter, folder_of
 from plugrad_distributed.distributed.checkpoint.index import (
     INDEX,
     Index,
@@ -55,8 +56,10 @@ DTYPES = frozenset(
 def save(
     state_dict: MutableMapping[str, Any],
     *,
-    checkpoint_id: str | os.PathLike[str],
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: FileSystemWriter | None = None,
     process_group: Any = None,
+    no_dist: bool = False,
 ) -> None:
     """Write a state dict, together with the other ranks of a group.
 
@@ -68,29 +71,39 @@ def save(
         state_dict: tensors and plain values, in dicts and lists.
         checkpoint_id: a folder that all ranks see. A checkpoint that is there already is replaced,
             and stays until the new one is whole.
+        storage_writer: the folder in PyTorch's other form; one of the two is enough.
         process_group: the ranks; all by default. Without `init_process_group`, this process alone.
+        no_dist: whether this process writes alone, whatever groups there are.
 
     Raises:
         TypeError: the state dict holds something that cannot be written; the message names it.
         CheckpointError: a rank did not write its part, or pieces are missing.
     """
-    async_save(state_dict, checkpoint_id=checkpoint_id, process_group=process_group).result()
+    async_save(
+        state_dict,
+        checkpoint_id=checkpoint_id,
+        storage_writer=storage_writer,
+        process_group=process_group,
+        no_dist=no_dist,
+    ).result()
 
 
 def async_save(
     state_dict: MutableMapping[str, Any],
     *,
-    checkpoint_id: str | os.PathLike[str],
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: FileSystemWriter | None = None,
     process_group: Any = None,
+    no_dist: bool = False,
 ) -> Future[None]:
     """`save`, which goes on in the background: only a copy to the host's memory is made at once.
 
     Returns:
         A future, whose `result()` waits until the checkpoint is whole and raises what `save` does.
     """
-    group = _group(process_group)
+    folder = folder_of("save", checkpoint_id, storage_writer, "storage_writer")
+    group = None if no_dist else _group(process_group)
     rank, size = (0, 1) if group is None else (group.rank(), group.size())
-    folder = Path(checkpoint_id)
     token = _common(secrets.token_hex(8), group)
     index, arrays = _snapshot(state_dict, rank, size, f"rank{rank}-{token}.safetensors")
     limit = 1800.0 if group is None else group.timeout

@@ -17,14 +17,23 @@ __all__ = ["barrier", "monitored_barrier"]
 
 
 def barrier(
-    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None
+    group: Any = None,
+    async_op: bool = False,
+    device_ids: Sequence[int] | None = None,
+    timeout: timedelta | float | None = None,
 ) -> Work | None:
-    """Wait until all ranks have called it. `device_ids` is not needed."""
+    """Wait until all ranks have called it.
+
+    Args:
+        device_ids: nothing depends on it.
+        timeout: how long at most; the group's by default.
+    """
     ranks = member(group, "barrier")
     if ranks is None:
         return None
     carrier = ranks.carrier("cpu")
-    return finished(ranks.start("barrier()", carrier, carrier.barrier), async_op)
+    limit = None if timeout is None else seconds(timeout, "barrier")
+    return finished(ranks.start("barrier()", carrier, carrier.barrier, timeout=limit), async_op)
 
 
 def monitored_barrier(
@@ -32,7 +41,7 @@ def monitored_barrier(
     timeout: timedelta | float | None = None,
     wait_all_ranks: bool = False,
 ) -> None:
-    """A barrier that names the ranks which did not come: rank 0 waits for a message of each.
+    """A barrier that names the missing ranks: rank 0 waits for a message of each.
 
     Args:
         timeout: how long rank 0 waits; the group's by default.

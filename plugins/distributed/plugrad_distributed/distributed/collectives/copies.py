@@ -6,11 +6,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import plugrad
 from plugrad import Tensor
-from plugrad_distributed.arrays import empty_like, readable, rows, scattered, writable
+from plugrad_distributed.arrays import empty_like, namespace_of, readable, rows, scattered, writable
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.distributed.calls import (
     check_alike,
@@ -134,10 +132,10 @@ def _gather_uneven(
             f"({tensor.numel()}), got {outs[ranks.rank()].numel()}"
         )
     carrier = ranks.carrier(tensor.device.type)
-    array = np.asarray(readable(carrier, tensor)).reshape(-1)
+    array = readable(carrier, tensor).reshape(-1)
     counts = [out.numel() for out in outs]
-    buffer = np.empty(sum(counts), array.dtype)
-    sent = np.tile(array, ranks.size())
+    buffer = empty_like(array, (sum(counts),))
+    sent = namespace_of(array).tile(array, ranks.size())
     ends = list(itertools.accumulate(counts, initial=0))
     parts = [buffer[a:b] for a, b in itertools.pairwise(ends)]
     return ranks.start(

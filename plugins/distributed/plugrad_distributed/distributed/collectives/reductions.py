@@ -7,9 +7,12 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
+from plugrad.autograd.graph import increment_version
+from plugrad.plugins.tracing import memory_of
 from plugrad_distributed.arrays import readable, writable
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.distributed.calls import (
+    Described,
     after,
     check_alike,
     check_list,
@@ -26,7 +29,10 @@ from plugrad_distributed.distributed.calls import (
 )
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
+from plugrad_distributed.groups.world import current_world
 from plugrad_distributed.reduce_op import ReduceOp
+
+SUM = ReduceOp.SUM
 
 __all__ = ["all_reduce", "averaged", "reduce", "reduce_scatter", "reduce_scatter_tensor"]
 
@@ -53,6 +59,8 @@ def all_reduce(
     >>> dist.run_ranks(program, 3)[0]
     tensor([2., 2.])
     """
+    if op is SUM and not async_op and isinstance(tensor, Tensor) and _sum_now(tensor, group):
+        return None
     tensor = check_tensor(tensor, "all_reduce", "tensor")
     op = check_reduction(op, tensor, "all_reduce")
     ranks = member(group, "all_reduce")
@@ -76,6 +84,20 @@ def all_reduce(
         [tensor],
     )
     return finished(work, async_op)
+
+
+def _sum_now(tensor: Any, group: Any) -> bool:
+    """`all_reduce` as it is called most, in the least time: whether it was such a call."""
+    ranks = current_world().default if group is None else group
+    array = memory_of(tensor)
+    if array is None or type(ranks) is not ProcessGroup:
+        return False
+    carrier = ranks.host
+    if carrier is None:
+        return False
+    ranks.sum_now(carrier, array, Described("all_reduce", tensor.dtype, array.shape, "sum"))
+    increment_version(tensor)
+    return True
 
 
 def averaged(op: ReduceOp, array: Any, size: int) -> tuple[ReduceOp, Any]:

@@ -46,7 +46,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         defaults: arguments of the optimizer.
 
     Raises:
-        TypeError: `params` are no tensors or groups.
+        TypeError: `params` are not tensors or groups.
         ValueError: there are none.
 
     Attributes:

@@ -36,7 +36,9 @@ from plugrad_distributed.distributed.pipelining.schedules import (
     Schedule1F1B,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
     ScheduleLoopedBFS,
+    ScheduleZBVZeroBubble,
 )
 from plugrad_distributed.distributed.pipelining.stage import PipelineStage
 
@@ -48,7 +50,9 @@ __all__ = [
     "Schedule1F1B",
     "ScheduleGPipe",
     "ScheduleInterleaved1F1B",
+    "ScheduleInterleavedZeroBubble",
     "ScheduleLoopedBFS",
+    "ScheduleZBVZeroBubble",
     "TensorChunkSpec",
     "merge_chunks",
     "split_args_kwargs_into_chunks",

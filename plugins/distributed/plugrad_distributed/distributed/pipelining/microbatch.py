@@ -50,7 +50,7 @@ def split_args_kwargs_into_chunks(
     kwargs_chunk_spec: Mapping[str, TensorChunkSpec | None] | None = None,
 ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
     """The arguments of each microbatch. Tensors are split along the first dimension, or that of
-    their spec; what is no tensor is the same for all.
+    their spec; what is not a tensor is the same for all.
 
     Raises:
         ValueError: a tensor has fewer rows than there are microbatches.

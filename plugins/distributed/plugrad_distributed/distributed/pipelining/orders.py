@@ -4,15 +4,29 @@ without running anything."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
-__all__ = ["Action", "gpipe", "interleaved_1f1b", "looped_bfs", "one_f_one_b"]
+__all__ = [
+    "Action",
+    "Kind",
+    "gpipe",
+    "interleaved_1f1b",
+    "interleaved_zero_bubble",
+    "looped_bfs",
+    "one_f_one_b",
+    "v_zero_bubble",
+]
+
+
+Kind = Literal["F", "B", "I", "W"]
 
 
 class Action(NamedTuple):
-    """A stage runs one microbatch, forward ("F") or backward ("B")."""
+    """A stage runs one microbatch, forward ("F") or backward ("B"). Backward may come in two parts:
+    the gradients of the stage's inputs ("I") and, later, those of its parameters ("W")."""
 
-    kind: Literal["F", "B"]
+    kind: Kind
     stage: int
     microbatch: int
 
@@ -20,7 +34,7 @@ class Action(NamedTuple):
         return f"{self.stage}{self.kind}{self.microbatch}"
 
 
-def _all(kind: Literal["F", "B"], stage: int, count: int) -> list[Action]:
+def _all(kind: Kind, stage: int, count: int) -> list[Action]:
     return [Action(kind, stage, number) for number in range(count)]
 
 
@@ -74,13 +88,7 @@ def interleaved_1f1b(rank: int, ranks: int, stages: int, count: int) -> list[Act
         ValueError: the microbatches do not make up whole rounds of all ranks.
     """
     local = stages // ranks
-    rounds = max(1, count // ranks)
-    if count % rounds:
-        raise ValueError(
-            f"n_microbatches must be a multiple of the number of rounds, {rounds} for {ranks} "
-            f"ranks, got {count}"
-        )
-    in_round = count // rounds
+    rounds, in_round = _rounds(ranks, count)
     total = count * local
     # Forward runs that come before the first backward one.
     ahead = min(total, (local - 1) * in_round + 2 * (ranks - 1 - rank) + 1)
@@ -90,11 +98,122 @@ def interleaved_1f1b(rank: int, ranks: int, stages: int, count: int) -> list[Act
     return _alternating(forward, backward, ahead)
 
 
-def _in_turns(
-    kind: Literal["F", "B"], stages: list[int], in_round: int, rounds: int
-) -> Iterator[Action]:
+def _rounds(ranks: int, count: int) -> tuple[int, int]:
+    """In how many rounds the microbatches go through the ranks, and how many are in each.
+
+    Raises:
+        ValueError: the microbatches do not make up whole rounds.
+    """
+    rounds = max(1, count // ranks)
+    if count % rounds:
+        raise ValueError(
+            f"n_microbatches must be a multiple of the number of rounds, {rounds} for {ranks} "
+            f"ranks, got {count}"
+        )
+    return rounds, count // rounds
+
+
+def _in_turns(kind: Kind, stages: list[int], in_round: int, rounds: int) -> Iterator[Action]:
     """A round of microbatches through one stage after the other, then the next round."""
     for turn in range(rounds):
         for stage in stages:
             for number in range(in_round):
                 yield Action(kind, stage, turn * in_round + number)
+
+
+def interleaved_zero_bubble(rank: int, ranks: int, stages: int, count: int) -> list[Action]:
+    """`interleaved_1f1b` with backward in two parts. Gradients of parameters come as many
+    microbatches later as the rank's number, so that later ranks have something to do while the
+    pipeline empties. With parts of one length, each rank idles for `ranks - 1` of them.
+
+    Source: Qi et al., "Zero Bubble Pipeline Parallelism", 2023, schedule ZB-H1.
+
+    Raises:
+        ValueError: the microbatches do not make up whole rounds of all ranks.
+    """
+    local = stages // ranks
+    rounds, in_round = _rounds(ranks, count)
+    total = count * local
+    ahead = min(total, (local - 1) * in_round + (ranks - 1 - rank) + 1)
+    own = [rank + ranks * n for n in range(local)]
+    forward = list(_in_turns("F", own, in_round, rounds))
+    inputs = list(_in_turns("I", own[::-1], in_round, rounds))
+    weights = list(_in_turns("W", own[::-1], in_round, rounds))
+    found = forward[:ahead]
+    for number, action in enumerate(inputs):
+        found.append(action)
+        if number >= rank:
+            found.append(weights[number - rank])
+        found += forward[ahead + number : ahead + number + 1]
+    return found + weights[max(0, total - rank) :]
+
+
+def v_zero_bubble(rank: int, ranks: int, count: int) -> list[Action]:
+    """Two stages on each rank, which go there and back again: rank r has the stages r and
+    `2 * ranks - 1 - r`. Backward comes in two parts. The first and the last stage are on one rank,
+    so that backward begins where forward ends.
+
+    A rank keeps at most as much as all stages keep of one microbatch, for `2 * ranks` parts of
+    forward.
+
+    Source of the placement and of the limit: Qi et al., "Pipeline Parallelism with Controllable
+    Memory", 2024, schedule ZB-V. Found by letting all ranks choose, one turn after the other: what
+    others wait for comes first.
+    """
+    return list(_v_zero_bubble(ranks, count)[rank])
+
+
+@lru_cache(maxsize=16)
+def _v_zero_bubble(ranks: int, count: int) -> tuple[tuple[Action, ...], ...]:
+    run = _Choosing(ranks, count)
+    while run.left:
+        chosen = [(rank, action) for rank in range(ranks) if (action := run.choice(rank))]
+        for rank, action in chosen:
+            run.take(rank, action)
+    return tuple(tuple(order) for order in run.orders)
+
+
+class _Choosing:
+    """All ranks of a V, in turns of one length."""
+
+    def __init__(self, ranks: int, count: int) -> None:
+        self.ranks, self.count = ranks, count
+        self.stages = 2 * ranks
+        self.orders: list[list[Action]] = [[] for _ in range(ranks)]
+        self.left = 3 * self.stages * count
+        # By kind and stage, how many microbatches are through.
+        self.done: dict[tuple[Kind, int], int] = {}
+
+    def _done(self, kind: Kind, stage: int) -> int:
+        return self.done.get((kind, stage), 0)
+
+    def take(self, rank: int, action: Action) -> None:
+        self.orders[rank].append(action)
+        self.done[action.kind, action.stage] = action.microbatch + 1
+        self.left -= 1
+
+    def choice(self, rank: int) -> Action | None:
+        """Gradients of inputs, as others wait for them, then forward, as far as there is room, then
+        gradients of parameters; None while there is nothing to do."""
+        # The later stage first, for what it sends comes back sooner.
+        own = (self.stages - 1 - rank, rank)
+        for stage in own:
+            number = self._done("I", stage)
+            behind = self._done("F", stage)
+            if stage < self.stages - 1:
+                behind = self._done("I", stage + 1)
+            if number < min(behind, self._done("F", stage)):
+                return Action("I", stage, number)
+        kept = sum(self._done("F", stage) - self._done("W", stage) for stage in own)
+        for stage in own:
+            number = self._done("F", stage)
+            before = self._done("F", stage - 1) if stage else self.count
+            # The earlier stage leaves room for what comes back.
+            room = self.stages if stage == own[0] else self.stages - 1
+            if number < before and kept < room:
+                return Action("F", stage, number)
+        waiting = [stage for stage in own if self._done("W", stage) < self._done("I", stage)]
+        if not waiting:
+            return None
+        stage = max(waiting, key=lambda each: self._done("I", each) - self._done("W", each))
+        return Action("W", stage, self._done("W", stage))

@@ -14,7 +14,7 @@ from plugrad_distributed.distributed.pipelining.microbatch import (
     split_args_kwargs_into_chunks,
 )
 from plugrad_distributed.distributed.pipelining.orders import Action
-from plugrad_distributed.distributed.pipelining.stage import PipelineStage
+from plugrad_distributed.distributed.pipelining.stage import PipelineStage, in_loops, in_v
 
 __all__ = [
     "PipelineScheduleMulti",
@@ -22,12 +22,16 @@ __all__ = [
     "Schedule1F1B",
     "ScheduleGPipe",
     "ScheduleInterleaved1F1B",
+    "ScheduleInterleavedZeroBubble",
     "ScheduleLoopedBFS",
+    "ScheduleZBVZeroBubble",
 ]
 
 
 class _Schedule:
-    """What all schedules share. `order` says what this rank does."""
+    """What all schedules share. `order` says what this rank does, `_rank_of` where stages are."""
+
+    _rank_of = staticmethod(in_loops)
 
     def __init__(
         self,
@@ -48,12 +52,18 @@ class _Schedule:
                 )
         self._stages = {stage.stage_index: stage for stage in stages}
         first = next(iter(self._stages.values()))
-        wanted = range(first.group_rank, first.num_stages, first.group_size)
-        if sorted(self._stages) != list(wanted):
+        wanted = [
+            stage
+            for stage in range(first.num_stages)
+            if self._rank_of(stage, first.group_size) == first.group_rank
+        ]
+        if sorted(self._stages) != wanted:
             raise ValueError(
-                f"rank {first.group_rank} of {first.group_size} has the stages {list(wanted)} of "
+                f"rank {first.group_rank} of {first.group_size} has the stages {wanted} of "
                 f"{first.num_stages}, got {sorted(self._stages)}"
             )
+        for stage in stages:
+            stage.rank_of, stage.beside = self._rank_of, self._stages
         self._count = n_microbatches
         self._loss_fn = loss_fn
         self._args_spec = args_chunk_spec
@@ -151,6 +161,8 @@ class _Run:
         self._loss_kwargs = loss_kwargs
         self._outputs: dict[int, Any] = {}
         self._losses: dict[int, Tensor] = {}
+        # By stage, how many microbatches have all gradients.
+        self._backwards: dict[int, int] = {}
 
     @property
     def losses(self) -> list[Tensor]:
@@ -161,11 +173,19 @@ class _Run:
         """Run one action."""
         stage = self._schedule._stages[action.stage]
         number = action.microbatch
-        last = number == self._count - 1
+        if action.kind in ("B", "W"):
+            self._backwards[action.stage] = self._backwards.get(action.stage, 0) + 1
+        last = self._backwards.get(action.stage) == self._count
         if action.kind == "B":
             stage.backward_one_chunk(number, self._losses.get(number), last)
             return
-        outputs = stage.forward_one_chunk(number, self._args[number], self._kwargs[number], last)
+        if action.kind == "I":
+            stage.backward_input_one_chunk(number, self._losses.get(number))
+            return
+        if action.kind == "W":
+            stage.backward_weight_one_chunk(number, last)
+            return
+        outputs = stage.forward_one_chunk(number, self._args[number], self._kwargs[number])
         if stage.is_last:
             self._outputs[number] = outputs
             loss_fn, target = self._schedule._loss_fn, self._targets[number]
@@ -248,3 +268,28 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.interleaved_1f1b(stage.group_rank, stage.group_size, stage.num_stages, count)
+
+
+class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
+    """As `ScheduleInterleaved1F1B`, with backward in two parts: gradients of parameters are
+    computed while a rank would idle."""
+
+    def _order(self, stage: PipelineStage, count: int) -> list[Action]:
+        return orders.interleaved_zero_bubble(
+            stage.group_rank, stage.group_size, stage.num_stages, count
+        )
+
+
+class ScheduleZBVZeroBubble(PipelineScheduleMulti):
+    """Two stages on each rank, there and back again, with backward in two parts: rank r of n has
+    the stages r and 2 n - 1 - r. It idles least, and keeps no more than `Schedule1F1B`."""
+
+    _rank_of = staticmethod(in_v)
+
+    def _order(self, stage: PipelineStage, count: int) -> list[Action]:
+        if stage.num_stages != 2 * stage.group_size:
+            raise ValueError(
+                f"ScheduleZBVZeroBubble needs 2 stages on each of the {stage.group_size} ranks, "
+                f"got {stage.num_stages} in all"
+            )
+        return orders.v_zero_bubble(stage.group_rank, stage.group_size, count)

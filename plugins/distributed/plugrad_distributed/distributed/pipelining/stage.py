@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import plugrad
 from plugrad import Tensor
+from plugrad_distributed.data_parallel.distributed import DistributedDataParallel
+from plugrad_distributed.distributed.pipelining.splitting import SplitBackward
 from plugrad_distributed.distributed.points import irecv, isend
 from plugrad_distributed.distributed.starting import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 
-__all__ = ["PipelineStage"]
+__all__ = ["PipelineStage", "in_loops", "in_v"]
 
 FORWARD, BACKWARD = 0, 1
 
@@ -38,7 +40,8 @@ class PipelineStage:
     Args:
         submodule: the part.
         stage_index: its number, from 0.
-        num_stages: how many there are. Stage s is on the rank s modulo the number of ranks.
+        num_stages: how many there are. Stage s is on the rank s modulo the number of ranks, or with
+            two stages on each rank where a V leads: there and back again.
         device: where the stage's tensors are.
         group: the ranks; all by default.
 
@@ -69,9 +72,10 @@ class PipelineStage:
                 f"PipelineStage(): num_stages must be a multiple of the {found.size()} ranks, got "
                 f"{num_stages}"
             )
-        if stage_index % found.size() != found.rank():
+        size = found.size()
+        if found.rank() not in (in_loops(stage_index, size), in_v(stage_index, size)):
             raise ValueError(
-                f"PipelineStage(): stage {stage_index} is on rank {stage_index % found.size()} of "
+                f"PipelineStage(): stage {stage_index} is on rank {in_loops(stage_index, size)} of "
                 f"the group, this is rank {found.rank()}"
             )
         self.submod = submodule
@@ -80,7 +84,13 @@ class PipelineStage:
         self.device = plugrad.device(device)
         self.group: ProcessGroup = found
         self.group_rank, self.group_size = found.rank(), found.size()
+        # Set by the schedule: where stages are, and those of this rank by their numbers.
+        self.rank_of: Callable[[int, int], int] = in_loops
+        self.beside: Mapping[int, PipelineStage] = {}
         self._kept: dict[int, Kept] = {}
+        self._split: dict[int, tuple[SplitBackward, Any]] = {}
+        # By direction and microbatch, what stages beside have handed over.
+        self._handed: dict[tuple[int, int], list[Tensor | None]] = {}
         self._sent: list[Work] = []
         # By direction and microbatch: shapes and dtypes of what arrives, told before the first time
         # and whenever the sender's batch has others.
@@ -103,13 +113,17 @@ class PipelineStage:
     # What passes between stages
 
     def _peer(self, step: int) -> int:
-        return self.group.ranks[(self.stage_index + step) % self.group_size]
+        return self.group.ranks[self.rank_of(self.stage_index + step, self.group_size)]
 
     def _tag(self, direction: int, sender: int, microbatch: int) -> int:
         return (microbatch * self.num_stages + sender) * 2 + direction + 1
 
     def _send(self, tensors: Sequence[Tensor | None], step: int, microbatch: int) -> None:
         direction = FORWARD if step > 0 else BACKWARD
+        beside = self.beside.get(self.stage_index + step)
+        if beside is not None:
+            beside._handed[direction, microbatch] = list(tensors)
+            return
         about = [
             None
             if tensor is None
@@ -137,8 +151,10 @@ class PipelineStage:
 
     def _receive(self, step: int, microbatch: int) -> list[Tensor | None]:
         direction = FORWARD if step < 0 else BACKWARD
-        peer = self._peer(step)
         key = (direction, microbatch)
+        if self.stage_index + step in self.beside:
+            return [each if each is None else _leaf(each) for each in self._handed.pop(key)]
+        peer = self._peer(step)
         tag = self._tag(direction, self.stage_index + step, microbatch)
         length = plugrad.zeros(1, dtype=plugrad.int64)
         self._await(irecv(length, peer, self.group, tag))
@@ -168,32 +184,34 @@ class PipelineStage:
         for work in sent:
             work.wait()
         self._kept.clear()
+        self._split.clear()
+        self._handed.clear()
 
     # Microbatches
 
     def forward_one_chunk(
-        self, microbatch: int, args: tuple[Any, ...], kwargs: dict[str, Any], last: bool = True
+        self, microbatch: int, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run a microbatch forward: on the first stage with `args`, else with what the stage before
-        sends.
-
-        Args:
-            last: whether it is the last microbatch: a data parallel module averages then.
-        """
+        sends."""
         inputs: Sequence[Any] = args if self.is_first else self._receive(-1, microbatch)
-        with self._without_averages(last):
+        # Which backward is the last one shows only then.
+        with self._without_averages():
             outputs = self.submod(*inputs, **kwargs)
         self._kept[microbatch] = Kept(inputs, outputs)
         if not self.is_last:
             self._send(self._tensors(outputs), 1, microbatch)
         return outputs
 
-    def _without_averages(self, last: bool) -> contextlib.AbstractContextManager[Any]:
-        no_sync = getattr(self.submod, "no_sync", None)
-        if last or no_sync is None:
-            return contextlib.nullcontext()
-        found: contextlib.AbstractContextManager[Any] = no_sync()
-        return found
+    def _without_averages(self) -> contextlib.AbstractContextManager[Any]:
+        if isinstance(self.submod, DistributedDataParallel):
+            return self.submod.no_sync()
+        return contextlib.nullcontext()
+
+    def _expect_averages(self, outputs: Any) -> None:
+        """Let a data parallel module average in the backward pass that comes."""
+        if isinstance(self.submod, DistributedDataParallel):
+            self.submod.expect_backward(self._tensors(outputs))
 
     def _tensors(self, outputs: Any) -> list[Tensor]:
         found = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
@@ -207,27 +225,58 @@ class PipelineStage:
 
     def backward_one_chunk(self, microbatch: int, loss: Tensor | None, last: bool = True) -> None:
         """Run a microbatch backward: from its loss on the last stage, else from the gradients that
-        the stage behind sends."""
+        the stage behind sends.
+
+        Args:
+            last: whether it is the last microbatch: a data parallel module averages then.
+        """
         kept = self._kept.pop(microbatch)
-        with self._without_averages(last):
-            if self.is_last:
-                if loss is None:
-                    raise ValueError(
-                        "the schedule needs a loss_fn, whose loss the last stage runs backward from"
-                    )
-                loss.backward()
-            else:
-                grads = self._receive(1, microbatch)
-                pairs = [
-                    (tensor, grad)
-                    for tensor, grad in zip(self._tensors(kept.outputs), grads, strict=True)
-                    if tensor.requires_grad and grad is not None
-                ]
-                if pairs:
-                    tensors, arrived = zip(*pairs, strict=True)
-                    plugrad.autograd.backward(tensors, arrived)
+        outputs, grads = self._roots(kept, microbatch, loss)
+        if last:
+            self._expect_averages(kept.outputs)
+        if outputs:
+            plugrad.autograd.backward(outputs, grads)
         if not self.is_first:
             self._send([tensor.grad for tensor in kept.inputs], -1, microbatch)
+
+    def backward_input_one_chunk(self, microbatch: int, loss: Tensor | None) -> None:
+        """The first part of backward: the gradients that the stage before waits for. The first
+        stage leaves all to the second part."""
+        kept = self._kept.pop(microbatch)
+        wanted = [] if self.is_first else [each for each in kept.inputs if each.requires_grad]
+        outputs, grads = self._roots(kept, microbatch, loss)
+        split = SplitBackward(outputs, grads, wanted)
+        self._split[microbatch] = split, kept.outputs
+        found = split.input_grads()
+        if not self.is_first:
+            by_input = {id(tensor): grad for tensor, grad in zip(wanted, found, strict=True)}
+            self._send([by_input.get(id(tensor)) for tensor in kept.inputs], -1, microbatch)
+
+    def backward_weight_one_chunk(self, microbatch: int, last: bool = True) -> None:
+        """The second part of backward: the gradients of parameters."""
+        split, outputs = self._split.pop(microbatch)
+        if last:
+            self._expect_averages(outputs)
+        split.parameter_grads()
+
+    def _roots(
+        self, kept: Kept, microbatch: int, loss: Tensor | None
+    ) -> tuple[list[Tensor], list[Tensor | None]]:
+        """Where backward begins, and the gradients there: those that the stage behind sends."""
+        if self.is_last:
+            if loss is None:
+                raise ValueError(
+                    "the schedule needs a loss_fn, whose loss the last stage runs backward from"
+                )
+            return [loss], [None]
+        outputs: list[Tensor] = []
+        grads: list[Tensor | None] = []
+        arrived = self._receive(1, microbatch)
+        for tensor, grad in zip(self._tensors(kept.outputs), arrived, strict=True):
+            if tensor.requires_grad and grad is not None:
+                outputs.append(tensor)
+                grads.append(grad)
+        return outputs, grads
 
     def scale_grads(self, divisor: int) -> None:
         """Divide the gradients of the parameters."""
@@ -235,3 +284,19 @@ class PipelineStage:
             for parameter in self.submod.parameters():
                 if parameter.grad is not None:
                     parameter.grad.div_(divisor)
+
+
+def in_loops(stage: int, ranks: int) -> int:
+    """The rank of a stage: after the last rank comes the first one."""
+    return stage % ranks
+
+
+def in_v(stage: int, ranks: int) -> int:
+    """The rank of a stage: after the last rank comes the last one again, and so back."""
+    return stage % ranks if stage // ranks % 2 == 0 else ranks - 1 - stage % ranks
+
+
+def _leaf(tensor: Tensor) -> Tensor:
+    """A tensor of the same memory that collects a gradient of its own, if it has one."""
+    needs_grad = tensor.requires_grad and plugrad.is_grad_enabled()
+    return tensor.detach().requires_grad_(needs_grad)

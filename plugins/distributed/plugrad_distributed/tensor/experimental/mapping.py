@@ -30,7 +30,7 @@ def local_map(
     Args:
         func: gets this rank's parts; without it, `local_map` is a decorator.
         out_placements: how the result lies, a list of placements; for several results a tuple of
-            such lists, None for what is no tensor.
+            such lists, None for what is not a tensor.
         in_placements: how the arguments must lie, one entry for each; None: as they do.
         in_grad_placements: how the gradients of the parts lie.
         device_mesh: of the results; by default that of the first DTensor.
@@ -90,7 +90,7 @@ def _part(value: DTensor, wanted: Layout, grads: Layout, redistribute: bool) -> 
         if not redistribute:
             raise ValueError(
                 f"local_map: an argument has the placements {value.placements}, but in_placements "
-                f"says {tuple(wanted)}; redistribute_inputs=True brings it there"
+                f"says {tuple(wanted)}; redistribute_inputs=True redistributes it"
             )
         value = value.redistribute(placements=wanted)
     return value.to_local(grad_placements=grads)

@@ -18,15 +18,15 @@ def register_sharding(op: Any) -> Callable[[F], F]:
 
     The function gets the operator's arguments in their order, with objects in place of tensors that
     tell `shape`, `ndim`, `placements` and `device_mesh`. It returns pairs: placements of the
-    results, and of the arguments, None for what is no tensor. Each pair is for one dimension of a
-    mesh, and of those that are possible the cheapest is taken.
+    results, and of the arguments, with None for arguments that are not tensors. Each pair is for
+    one dimension of a mesh. The cheapest possible one is used.
 
     Args:
         op: an overload such as ``plugrad.ops.mine.cube.default``, or a list of them. What has a
             rule gets another one.
 
     Raises:
-        TypeError: `op` is no overload.
+        TypeError: `op` is not an overload.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.tensor import DTensor, Replicate, Shard

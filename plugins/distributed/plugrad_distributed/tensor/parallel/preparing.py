@@ -51,12 +51,12 @@ def _check_pair(given: Any, desired: Any, what: str) -> None:
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Makes DTensors of a module's inputs, and brings them to where they shall lie.
+    """Turns a module's inputs into DTensors, and redistributes them.
 
     Args:
         input_layouts: how plain tensors among the inputs lie, in their order; None for an input
             that stays as it is.
-        desired_input_layouts: how they shall lie.
+        desired_input_layouts: the placements that they get.
         input_kwarg_layouts, desired_input_kwarg_layouts: the same for those by keyword.
         use_local_output: whether the module gets this rank's parts, not DTensors.
     """
@@ -118,11 +118,11 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Makes DTensors of a module's outputs, and brings them to where they shall lie.
+    """Turns a module's outputs into DTensors, and redistributes them.
 
     Args:
         output_layouts: how plain tensors among the outputs lie, in their order.
-        desired_output_layouts: how they shall lie.
+        desired_output_layouts: the placements that they get.
         use_local_output: whether the outputs are this rank's parts, not DTensors.
     """
 

@@ -40,7 +40,7 @@ class _Partitioned(ParallelStyle):
 
     Attributes:
         input_layouts: how a plain tensor lies that the module gets.
-        output_layouts: how the result shall lie.
+        output_layouts: the placements of the result.
         use_local_output: whether the result is this rank's part, not a DTensor.
     """
 

@@ -149,7 +149,7 @@ CROSSED: Final[dict[type, tuple[Any, tuple[type, ...]]]] = {
 # Uniform numbers may all be positive.
 PARTLY: Final[dict[type, Cross]] = {Exponential: to_exponential, Gamma: to_gamma}
 
-# How large the exponent of Pareto's has to be for the moment that is asked for.
+# How large the exponent of Pareto's has to be for the requested moment to exist.
 OF_PARETO: Final[dict[type, tuple[Cross, float]]] = {
     Exponential: (to_exponential, 1.0),
     Gamma: (to_gamma, 1.0),

@@ -24,7 +24,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence
     of another, and of classes below these. As in PyTorch, a class may be one that distributions
     have besides: a package's own base of its distributions.
 
-    Raises TypeError for what is no class.
+    Raises TypeError for what is not a class.
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(kind, type):

@@ -36,7 +36,7 @@ class CausalBias:
         seq_len_kv: S.
 
     Raises:
-        AssertionError: `variant` is no `CausalVariant`.
+        AssertionError: `variant` is not a `CausalVariant`.
 
     >>> from plugrad.nn.attention.bias import causal_lower_right
     >>> causal_lower_right(2, 3).materialize()

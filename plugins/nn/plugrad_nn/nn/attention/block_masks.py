@@ -46,7 +46,7 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
         *mask_mods: functions as for `create_block_mask`.
 
     Raises:
-        RuntimeError: one is no function.
+        RuntimeError: one is not a function.
 
     >>> import plugrad
     >>> from plugrad.nn.attention.flex_attention import and_masks, create_mask
@@ -66,7 +66,7 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
         *mask_mods: functions as for `create_block_mask`.
 
     Raises:
-        RuntimeError: one is no function.
+        RuntimeError: one is not a function.
 
     >>> import plugrad
     >>> from plugrad.nn.attention.flex_attention import create_mask, or_masks

@@ -56,7 +56,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What `flex_attention` gave besides: logsumexp and maximum of each row of scores.
+    """Further results of `flex_attention`: logsumexp and maximum of each row of scores.
 
     >>> import plugrad
     >>> plugrad.nn.attention.flex_attention.AuxOutput()

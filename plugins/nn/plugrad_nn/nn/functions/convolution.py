@@ -136,8 +136,8 @@ def conv_transpose1d(
         weight: (C, O / groups, k).
         bias: (O).
         stride: between places of a filter in the result.
-        padding: how much is cut off on both sides of each dimension.
-        output_padding: how much is added at the end of each dimension.
+        padding: the number of elements cut off on both sides of each dimension.
+        output_padding: the number of elements added at the end of each dimension.
         groups: how many blocks of channels are handled apart from each other.
         dilation: between the elements of a filter.
 
@@ -172,8 +172,8 @@ def conv_transpose2d(
         weight: (C, O / groups, kH, kW).
         bias: (O).
         stride: between places of a filter in the result.
-        padding: how much is cut off on both sides of each dimension.
-        output_padding: how much is added at the end of each dimension.
+        padding: the number of elements cut off on both sides of each dimension.
+        output_padding: the number of elements added at the end of each dimension.
         groups: how many blocks of channels are handled apart from each other.
         dilation: between the elements of a filter.
 
@@ -208,8 +208,8 @@ def conv_transpose3d(
         weight: (C, O / groups, kD, kH, kW).
         bias: (O).
         stride: between places of a filter in the result.
-        padding: how much is cut off on both sides of each dimension.
-        output_padding: how much is added at the end of each dimension.
+        padding: the number of elements cut off on both sides of each dimension.
+        output_padding: the number of elements added at the end of each dimension.
         groups: how many blocks of channels are handled apart from each other.
         dilation: between the elements of a filter.
 

@@ -183,7 +183,7 @@ def linear_cross_entropy(
 
     Raises:
         RuntimeError: shapes do not fit, or `ignore_index` goes with probabilities.
-        TypeError: `options` are no `LinearCrossEntropyOptions`.
+        TypeError: `options` are not `LinearCrossEntropyOptions`.
 
     >>> import plugrad
     >>> x, weight = plugrad.tensor([[2.0, 2.0]]), plugrad.tensor([[1.0, 0.0], [0.0, 1.0]])

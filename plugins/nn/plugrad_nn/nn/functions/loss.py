@@ -45,7 +45,7 @@ def cross_entropy(
 
     Raises:
         ValueError: `reduction` is another string.
-        IndexError: a target is no class.
+        IndexError: a target is not a class.
         RuntimeError: shapes or dtypes do not fit.
 
     >>> import plugrad
@@ -85,7 +85,7 @@ def nll_loss(
 
     Raises:
         ValueError: `reduction` is another string.
-        IndexError: a target is no class.
+        IndexError: a target is not a class.
         RuntimeError: shapes or dtypes do not fit.
 
     >>> import plugrad
@@ -153,7 +153,7 @@ def l1_loss(
 
     Raises:
         ValueError: `reduction` is another string, or `weight` has another shape.
-        TypeError: one of the first two is no tensor.
+        TypeError: one of the first two is not a tensor.
 
     >>> import plugrad
     >>> x, target = plugrad.tensor([1.0, 2.0]), plugrad.tensor([1.0, 4.0])

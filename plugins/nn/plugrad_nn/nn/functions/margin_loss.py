@@ -259,7 +259,7 @@ def multi_margin_loss(
     Raises:
         ValueError: `p` is another number, `weight` has not one dimension, or `reduction` is another
             string.
-        RuntimeError: a target is no class, or shapes or dtypes do not fit.
+        RuntimeError: a target is not a class, or shapes or dtypes do not fit.
 
     >>> import plugrad
     >>> x, target = plugrad.tensor([[3.0, 1.0], [3.0, 1.0]]), plugrad.tensor([0, 1])

@@ -212,7 +212,7 @@ def max_unpool1d(
 
     Raises:
         ValueError: `output_size` is none of the sizes that fit.
-        RuntimeError: shapes do not fit, or an index lies outside of the result.
+        RuntimeError: shapes do not fit, or an index lies outside the result.
 
     >>> import plugrad
     >>> signal = plugrad.tensor([[1.0, 3.0, 7.0, 5.0]])
@@ -245,7 +245,7 @@ def max_unpool2d(
 
     Raises:
         ValueError: `output_size` is none of the sizes that fit.
-        RuntimeError: shapes do not fit, or an index lies outside of the result.
+        RuntimeError: shapes do not fit, or an index lies outside the result.
 
     >>> import plugrad
     >>> image = plugrad.arange(4.0).reshape(1, 2, 2)
@@ -279,7 +279,7 @@ def max_unpool3d(
 
     Raises:
         ValueError: `output_size` is none of the sizes that fit.
-        RuntimeError: shapes do not fit, or an index lies outside of the result.
+        RuntimeError: shapes do not fit, or an index lies outside the result.
 
     >>> import plugrad
     >>> volume = plugrad.ones(1, 3, 4, 8, 8)

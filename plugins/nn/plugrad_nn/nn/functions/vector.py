@@ -182,7 +182,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         (N * (N - 1) / 2): of rows 0 and 1, 0 and 2, and so on.
 
     Raises:
-        RuntimeError: `input` is no matrix, or `p` is negative.
+        RuntimeError: `input` is not a matrix, or `p` is negative.
 
     >>> import plugrad
     >>> x = plugrad.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]])

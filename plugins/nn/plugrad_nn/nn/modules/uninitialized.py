@@ -1,4 +1,4 @@
-"""Parameters and buffers of lazy modules, whose shapes the first input tells."""
+"""Parameters and buffers of lazy modules, whose shapes follow from the first input."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OPERATORS = frozenset(
 
 
 class UninitializedTensorMixin:
-    """A parameter or buffer of a lazy module, whose shape the first input tells."""
+    """A parameter or buffer of a lazy module, whose shape follows from the first input."""
 
     cls_to_become: ClassVar[type[Tensor]]
     data: Tensor

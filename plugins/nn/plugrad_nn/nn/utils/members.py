@@ -24,7 +24,7 @@ def swap_tensor(module: Any, name: str, tensor: Any, allow_missing: bool = False
     A tensor in a parameter's place counts as a parameter, though it is none.
 
     Raises:
-        TypeError: `module` is no module, or `tensor` or what is there no tensor.
+        TypeError: `module` is not a module, or `tensor` or what is there no tensor.
         KeyError: the name has a dot, or is empty.
         AttributeError: there is no such name, and that is not allowed.
     """

@@ -51,7 +51,7 @@ def functional_call(
 def skip_init(module_cls: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A module whose weights are not set: no numbers are drawn.
 
-    RuntimeError if the class is no module, or has no argument `device`.
+    RuntimeError if the class is not a module, or has no argument `device`.
 
     Args:
         module_cls: the class.

@@ -36,7 +36,7 @@ EPOCH_DEPRECATION_WARNING = (
 
 
 def check_optimizer(value: object) -> None:
-    """Raises TypeError for what is no optimizer."""
+    """Raises TypeError for what is not an optimizer."""
     if not isinstance(value, Optimizer):
         raise TypeError(f"{type(value).__name__} is not an Optimizer")
 
@@ -92,7 +92,7 @@ class LRScheduler:
         last_epoch: -1 to begin; else the epoch to resume from, for which groups have "initial_lr".
 
     Raises:
-        TypeError: that is no optimizer.
+        TypeError: that is not an optimizer.
         KeyError: a group has no "initial_lr" to resume with.
 
     >>> import plugrad

@@ -21,7 +21,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     Args:
         optimizer: whose rates it sets.
-        mode: "min" for a metric that shall fall, "max" for one that shall rise.
+        mode: "min" for a metric that should fall, "max" for one that should rise.
         factor: what rates are multiplied by; below 1.
         patience: how many epochs without improvement are tolerated.
         threshold: by how much a metric has to be better.

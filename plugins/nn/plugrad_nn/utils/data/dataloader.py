@@ -51,7 +51,7 @@ _FIXED: Final = frozenset(
 
 
 class _InfiniteConstantSampler(Sampler[None]):
-    """None without end: what an iterable data set is asked for."""
+    """None without end: the indices for an iterable data set."""
 
     def __iter__(self) -> Iterator[None]:
         while True:
@@ -87,7 +87,7 @@ class DataLoader(Generic[T_co]):
     Raises:
         ValueError: options that exclude each other, or are not what they should be; the message
             names them.
-        TypeError: `multiprocessing_context` is no context.
+        TypeError: `multiprocessing_context` is not a context.
 
     Iterating raises what a worker raised, as an exception of the same class with the worker's
     traceback in its message, and RuntimeError if a worker died or took too long.

@@ -198,7 +198,7 @@ class ConcatDataset(Dataset[T_co]):
 class ChainDataset(IterableDataset[Any]):
     """Iterable data sets one after the other.
 
-    Raises AssertionError, when it is read, if one of them is no `IterableDataset`.
+    Raises AssertionError, when it is read, if one of them is not an `IterableDataset`.
 
     Args:
         datasets: instances of `IterableDataset`.

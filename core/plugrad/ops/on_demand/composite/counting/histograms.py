@@ -179,7 +179,7 @@ def histogramdd_from_edges(
 
 
 def _summed(place: Any, inside: Any, weights: Any, size: int, dtype: DType) -> Any:
-    """What all places that are inside of the range count, for each of `size` intervals."""
+    """What all places that are inside the range count, for each of `size` intervals."""
     one = 1.0 if weights is None else weights
     wide = widest(dtype)
     counts = F.where(inside, one, 0.0).to(wide)

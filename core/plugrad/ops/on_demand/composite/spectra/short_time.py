@@ -146,7 +146,7 @@ def spectra_of_pieces(
         spectra = F._fft_c2c(pieces, (-1,), mode, True)
     else:
         spectra = F._fft_r2c(pieces, (-1,), mode, onesided is not False)
-    # In place, so that the result is no view.
+    # In place, so that the result is not a view.
     spectra = spectra.transpose_(-2, -1)
     return F.view_as_real(spectra) if return_complex is False else spectra
 

@@ -22,7 +22,7 @@ CASES = [
         ],
         low_precision=4.0,
     ),
-    # The gradient goes through norms below eps, so that it is no derivative.
+    # The gradient goes through norms below eps, so it is not the derivative.
     OpCase("cosine_similarity", [call(A, B, dim=0, eps=5.0)], dtypes=(), gradient=False),
     OpCase(
         "pairwise_distance",

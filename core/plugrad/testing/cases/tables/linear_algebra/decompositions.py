@@ -65,7 +65,7 @@ CASES = [
         fails(RuntimeError, "each A matrix is 2 by 2 but each b matrix is 3 by 2", TALL, FACTOR),
         fails(RuntimeError, "found b of type Long and A of type Double", WHOLE, FACTOR),
     ),
-    # PyTorch's gradient has elements outside of the triangle: see the tests of gradients.
+    # PyTorch's gradient has elements outside the triangle: see the tests of gradients.
     case(
         "cholesky_solve",
         [call(WIDE, FACTOR), call(T((2, 2, 1)), FACTOR, True)],

@@ -45,7 +45,7 @@ class PowerSGDState:
         batch_tensors_with_same_shape: compute gradients of one shape together.
 
     Raises:
-        ValueError: compression shall start before the buckets have their final order.
+        ValueError: compression would start before the buckets have their final order.
 
     Attributes:
         iter: the number of iterations so far.

@@ -16,7 +16,7 @@ from plugrad_nn.utils.data._utils.worker_info import get_worker_info, shared_arr
 
 CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 
-# Kinds of NumPy's dtypes that are no numbers: bytes, text and objects.
+# Kinds of NumPy's dtypes that are not numbers: bytes, text and objects.
 _NO_NUMBERS: Final = "SUO"
 # By their text, as PyTorch has it: packages look dtypes up in it.
 np_str_obj_array_pattern: Final = re.compile("[SaUO]")
@@ -28,7 +28,7 @@ default_collate_err_msg_format: Final = (
 
 @explains
 def default_convert(data: Any) -> Any:
-    """Makes tensors of NumPy's arrays and numbers, also inside of mappings and sequences; the rest
+    """Makes tensors of NumPy's arrays and numbers, also inside mappings and sequences; the rest
     stays as it is. It is what a loader does to a sample with `batch_size=None`.
 
     Args:

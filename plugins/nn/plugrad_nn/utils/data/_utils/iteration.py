@@ -131,7 +131,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 def _pins(loader: Any) -> bool:
-    """Whether batches are pinned; warns if that is asked for in vain."""
+    """Whether batches are pinned; warns if that is requested in vain."""
     if not loader.pin_memory:
         return False
     if loader.pin_memory_device:

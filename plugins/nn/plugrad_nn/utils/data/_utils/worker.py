@@ -1,4 +1,4 @@
-"""The program of a worker process: it reads batches until it is told to end."""
+"""The program of a worker process: it reads batches until it has to end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from plugrad_nn.utils.data.graph_settings import seed_pipes
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
-# Plugins whose libraries have threads that a forked child lacks, so that it would wait for ever.
+# Plugins whose libraries have threads that a forked child lacks, so that it would wait forever.
 _NOT_AFTER_FORK: Final = ("cuda", "jax")
 
 _OF_DEVICES: Final = (BackendNotFoundError, OperatorNotFoundError, PluginError)

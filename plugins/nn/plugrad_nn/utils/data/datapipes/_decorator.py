@@ -183,8 +183,8 @@ def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         f: the function, most often `__init__` of a pipe.
 
-    The function that it returns raises TypeError: an argument is no pipe, or one that says that it
-    gives something else.
+    The function that it returns raises TypeError: an argument is not a pipe, or a pipe that
+    declares to give something else.
 
     >>> from plugrad.utils.data import IterDataPipe, argument_validation
     >>> @argument_validation

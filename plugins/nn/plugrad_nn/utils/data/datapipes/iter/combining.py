@@ -18,7 +18,7 @@ class ConcaterIterDataPipe(IterDataPipe[Any]):
 
     Raises:
         ValueError: there is none.
-        TypeError: one is no IterDataPipe.
+        TypeError: one is not an IterDataPipe.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper
     >>> list(IterableWrapper("ab").concat(IterableWrapper("c")))
@@ -48,7 +48,7 @@ class ZipperIterDataPipe(IterDataPipe[tuple[Any, ...]]):
         datapipes: the sources.
 
     Raises:
-        TypeError: one is no IterDataPipe.
+        TypeError: one is not an IterDataPipe.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper
     >>> list(IterableWrapper("ab").zip(IterableWrapper(range(9))))

@@ -25,7 +25,7 @@ class ConcaterMapDataPipe(MapDataPipe[Any]):
 
     Raises:
         ValueError: there is none.
-        TypeError: one is no MapDataPipe.
+        TypeError: one is not a MapDataPipe.
 
     >>> from plugrad.utils.data.datapipes.map import SequenceWrapper
     >>> SequenceWrapper("ab").concat(SequenceWrapper("c"))[2]
@@ -56,7 +56,7 @@ class ZipperMapDataPipe(MapDataPipe[tuple[Any, ...]]):
 
     Raises:
         ValueError: there is none.
-        TypeError: one is no MapDataPipe.
+        TypeError: one is not a MapDataPipe.
 
     >>> from plugrad.utils.data.datapipes.map import SequenceWrapper
     >>> SequenceWrapper("ab").zip(SequenceWrapper(range(9)))[1]

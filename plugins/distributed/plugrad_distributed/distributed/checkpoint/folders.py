@@ -1,0 +1,73 @@
+"""The folder of a checkpoint, given by `checkpoint_id` or as one of PyTorch's storage objects."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from plugrad_distributed.distributed.checkpoint.errors import CheckpointError
+from plugrad_distributed.distributed.checkpoint.index import INDEX
+
+__all__ = ["FileSystemReader", "FileSystemWriter", "folder_of"]
+
+
+class FileSystemReader:
+    """A folder that checkpoints are read from.
+
+    Args:
+        path: the folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @property
+    def checkpoint_id(self) -> Path:
+        """`path`."""
+        return self.path
+
+
+class FileSystemWriter(FileSystemReader):
+    """A folder that checkpoints are written to. Each rank always writes one file.
+
+    Args:
+        path: the folder, which is made.
+        overwrite: whether a checkpoint that is there may be replaced.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        super().__init__(path)
+        self.overwrite = overwrite
+
+
+def folder_of(
+    function: str,
+    checkpoint_id: str | os.PathLike[str] | None,
+    storage: FileSystemReader | None,
+    argument: str,
+) -> Path:
+    """The folder that a call means.
+
+    Raises:
+        TypeError: `storage` is something else.
+        ValueError: neither says which folder, or they disagree.
+        CheckpointError: the folder has a checkpoint that must not be replaced.
+    """
+    if storage is None:
+        if checkpoint_id is None:
+            raise ValueError(f"{function}(): checkpoint_id must be a folder, got None")
+        return Path(checkpoint_id)
+    if not isinstance(storage, FileSystemReader):
+        raise TypeError(
+            f"{function}(): {argument} must be a FileSystemReader or FileSystemWriter, got "
+            f"{type(storage).__name__}"
+        )
+    if checkpoint_id is not None and Path(checkpoint_id) != storage.path:
+        raise ValueError(
+            f"{function}(): checkpoint_id and {argument} must mean one folder, got "
+            f"{str(checkpoint_id)!r} and {str(storage.path)!r}"
+        )
+    replaces = isinstance(storage, FileSystemWriter) and not storage.overwrite
+    if replaces and (storage.path / INDEX).exists():
+        raise CheckpointError(f"{storage.path} has a checkpoint, and overwrite is False")
+    return storage.path

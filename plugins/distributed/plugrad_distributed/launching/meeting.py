@@ -1,0 +1,168 @@
+"""Processes that torchrun, `multiprocessing` or a script of one's own started become the ranks of
+one program of MPI.
+
+Rank 0 starts a server, `pmi`, where all ranks meet. Then each gives its connection to MPICH, which
+finds the other ranks by PMI-1 as it does under mpiexec.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from plugrad_distributed.errors import DistNetworkError, DistTimeoutError
+from plugrad_distributed.launching import pmi
+from plugrad_distributed.launching.rendezvous import Rendezvous
+
+__all__ = ["met"]
+
+# Seconds: a connection, and the greeting of a server, which is there at once if it is ours.
+CONNECT = 5.0
+GREETED = 2.0
+PAUSE = 0.02
+# The server itself says who is late; a rank waits so much longer for its word.
+LATER = 5.0
+# Where MPICH looks first: each would lead it to another program than ours.
+_OTHERS = ("PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMI_KVS", "PMI_PROCESS_MAPPING")
+
+
+@contextlib.contextmanager
+def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]:
+    """Meet the other ranks; MPI, if it is started within, finds itself among them.
+
+    Args:
+        place: where.
+        rank: this process's number of `size`.
+        limit: seconds in which all must come.
+
+    Raises:
+        DistTimeoutError: a rank did not come.
+        DistNetworkError: no port could be had, or the ranks do not agree who they are.
+    """
+    end = time.monotonic() + limit
+    if rank == 0:
+        _serve(place, size, limit)
+    connection = _find(place, rank, size, end, limit)
+    _hear(connection, place, rank, end)
+    if rank == 0:
+        place.forget()
+    connection.settimeout(None)
+    # MPI keeps it open until it ends, after Python's objects.
+    told = {"PMI_FD": str(connection.detach()), "PMI_RANK": str(rank), "PMI_SIZE": str(size)}
+    before = {name: os.environ.pop(name) for name in (*told, *_OTHERS) if name in os.environ}
+    os.environ.update(told)
+    try:
+        yield
+    finally:
+        # Programs that this one starts are no ranks.
+        for name in told:
+            os.environ.pop(name, None)
+        os.environ.update(before)
+
+
+def _serve(place: Rendezvous, size: int, limit: float) -> None:
+    """Start the server, which ends once all ranks have closed their connections."""
+    with _listener(place) as listener:
+        listener.set_inheritable(True)
+        descriptor = listener.fileno()
+        command = [sys.executable, "-I", str(Path(pmi.__file__)), str(descriptor)]
+        try:
+            subprocess.run(
+                [*command, place.name, str(size), str(limit)],
+                pass_fds=[descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                # Who reads what rank 0 writes must not wait for the server.
+                stderr=subprocess.DEVNULL,
+                check=True,
+            )
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise DistNetworkError(
+                f"init_process_group(): rank 0 cannot start the server of the meeting: {error}"
+            ) from error
+        place.tell(listener.getsockname()[1])
+
+
+def _listener(place: Rendezvous) -> socket.socket:
+    """A socket at the first port of the place that is free."""
+    one_machine = place.host in ("localhost", "127.0.0.1")
+    for port in place.ports or (0,):
+        try:
+            return socket.create_server(("127.0.0.1" if one_machine else "", port), backlog=1024)
+        except OSError as error:
+            reason = error
+    raise DistNetworkError(
+        f"init_process_group(): rank 0 cannot listen at {place}: {reason}. Another program has the "
+        "port, or this one's last run has not ended: choose another one (MASTER_PORT, torchrun's "
+        "--master-port or init_method)"
+    ) from reason
+
+
+def _find(place: Rendezvous, rank: int, size: int, end: float, limit: float) -> socket.socket:
+    """Connect to the server of this program.
+
+    Raises:
+        DistTimeoutError: it did not come.
+    """
+    told = ""
+    while time.monotonic() < end:
+        for host, port in place.places():
+            connection, told = _try(host, port, place.name, told)
+            if connection is not None:
+                connection.sendall(f"{rank} {size} {socket.gethostname()}\n".encode())
+                return connection
+        time.sleep(PAUSE)
+    detail = f": {told}" if told else ""
+    raise DistTimeoutError(
+        f"init_process_group(): rank 0 did not come to {place} within {limit:g} s{detail}"
+    )
+
+
+def _try(host: str, port: int, name: str, told: str) -> tuple[socket.socket | None, str]:
+    """A connection to the server, if it is that of the program, or why there is none."""
+    try:
+        connection = socket.create_connection((host, port), CONNECT)
+    except OSError as error:
+        return None, told or f"{host}:{port}: {error}"
+    connection.settimeout(GREETED)
+    try:
+        greeting = _line(connection)
+    except OSError:
+        greeting = ""
+    if greeting.startswith(f"{pmi.GREETING} {name} "):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection, ""
+    connection.close()
+    return None, f"another program listens at {host}:{port}"
+
+
+def _hear(connection: socket.socket, place: Rendezvous, rank: int, end: float) -> None:
+    """Wait until the server says that all have come."""
+    connection.settimeout(max(end - time.monotonic(), 0.0) + LATER)
+    try:
+        word = _line(connection)
+    except OSError:
+        word = ""
+    if word == "go":
+        return
+    connection.close()
+    why = word.removeprefix("no ") or f"rank 0, which others meet at, has ended at {place}"
+    kind = DistTimeoutError if "did not come within" in why else DistNetworkError
+    raise kind(f"init_process_group() on rank {rank}: {why}")
+
+
+def _line(connection: socket.socket) -> str:
+    """The next line, read by single bytes: what comes after it is for MPICH."""
+    found = b""
+    while not found.endswith(b"\n") and len(found) < 1000:
+        byte = connection.recv(1)
+        if not byte:
+            break
+        found += byte
+    return found.decode(errors="replace").rstrip("\n")

@@ -1,0 +1,281 @@
+"""Server of PMI-1, the protocol by which MPICH learns of the processes of one program. Rank 0
+starts this file as a program, for processes that torchrun or `multiprocessing` started.
+
+MPI's start holds Python's lock, so this cannot be a thread of rank 0. Only the standard library is
+imported, so that it starts soon. First the ranks meet, then MPICH talks over their connections:
+
+    server  "plugrad-meeting 1 NAME SIZE"
+    rank    "RANK SIZE HOST"
+    server  "go", once all have come, or "no WHY"
+    MPICH   "cmd=init pmi_version=1 pmi_subversion=1", ... as in MPICH's `src/pmi`
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+
+__all__ = ["GREETING", "Server", "mapping"]
+
+GREETING = "plugrad-meeting 1"
+# Bytes of a line: longer ones are no rank's.
+LONGEST = 1 << 16
+# Seconds in which those that come later hear why there is no meeting.
+LINGER = 1.0
+# Characters of the table's name, of keys and of values. MPICH divides values that are longer. With
+# what stands before a value, a line must not have more than the 1024 that MPICH reads.
+MAXES = "kvsname_max=256 keylen_max=64 vallen_max=768"
+
+
+def mapping(hosts: Sequence[str]) -> str:
+    """Which ranks share a machine, as MPICH reads it: blocks of (first machine, how many machines,
+    ranks on each).
+
+    >>> from plugrad_distributed.launching.pmi import mapping
+    >>> mapping(["a", "a", "b", "b", "c"])
+    '(vector,(0,2,2),(2,1,1))'
+    """
+    numbers = {host: number for number, host in enumerate(dict.fromkeys(hosts))}
+    blocks: list[tuple[int, int, int]] = []
+    for host, ranks in itertools.groupby(hosts):
+        number, count = numbers[host], len(list(ranks))
+        if blocks and blocks[-1][2] == count and sum(blocks[-1][:2]) == number:
+            first, machines, _ = blocks.pop()
+            blocks.append((first, machines + 1, count))
+        else:
+            blocks.append((number, 1, count))
+    return "(vector," + ",".join("({},{},{})".format(*block) for block in blocks) + ")"
+
+
+class Client:
+    """A connection.
+
+    Attributes:
+        rank: which rank it is, -1 until it has said so.
+        waits: whether it waits for the others in MPICH's barrier.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.rank = -1
+        self.waits = False
+        self._begun = b""
+
+    def lines(self) -> list[str] | None:
+        """The lines that have come; None at the end of the connection."""
+        try:
+            data = self.connection.recv(LONGEST)
+        except OSError:
+            return None
+        *found, self._begun = (self._begun + data).split(b"\n")
+        if not data or len(self._begun) > LONGEST:
+            return None
+        return [line.decode(errors="replace") for line in found]
+
+    def say(self, line: str) -> None:
+        """Send a line; one that is gone hears nothing."""
+        with contextlib.suppress(OSError):
+            self.connection.sendall(line.encode() + b"\n")
+
+
+class Server:
+    """Serves the ranks of one program until they have closed their connections.
+
+    Args:
+        listener: where they come.
+        name: tells this program from others.
+        size: how many ranks there are.
+        limit: seconds in which all must come.
+    """
+
+    def __init__(self, listener: socket.socket, name: str, size: int, limit: float) -> None:
+        self._listener = listener
+        self._name = name
+        self._size = size
+        self._limit = limit
+        self._end = time.monotonic() + limit
+        self._clients: dict[int, Client] = {}
+        self._hosts: dict[int, str] = {}
+        self._table: dict[str, str] = {}
+        # MPICH names memory that ranks share after it, which no other program must have.
+        self._kvs = f"plugrad_{secrets.token_hex(16)}"
+        self._met = False
+        self._refused = ""
+        self._over = False
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listener, selectors.EVENT_READ)
+        self._answers: dict[str, Callable[[Client, dict[str, str]], str]] = {
+            "init": self._init,
+            "get_maxes": lambda client, given: f"cmd=maxes rc=0 {MAXES}",
+            "get_appnum": lambda client, given: "cmd=appnum rc=0 appnum=0",
+            "get_my_kvsname": lambda client, given: f"cmd=my_kvsname rc=0 kvsname={self._kvs}",
+            "get_universe_size": lambda client, given: f"cmd=universe_size rc=0 size={size}",
+            "put": self._put,
+            "get": self._get,
+            "barrier_in": self._barrier,
+            "finalize": lambda client, given: "cmd=finalize_ack rc=0",
+            "abort": self._abort,
+        }
+
+    def run(self) -> None:
+        """Serve."""
+        while not self._over:
+            left = None if self._met else max(self._end - time.monotonic(), 0.0)
+            for key, _ in self._selector.select(left):
+                if key.data is None:
+                    self._accept()
+                else:
+                    self._read(key.data)
+            if not self._met and time.monotonic() >= self._end:
+                self._over = bool(self._refused)
+                self._refuse(_missing(self._clients.keys(), self._size, self._limit))
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            # A rank that is stopped must not stop the server.
+            connection.settimeout(5.0)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            client = Client(connection)
+            self._selector.register(connection, selectors.EVENT_READ, client)
+            client.say(f"{GREETING} {self._name} {self._size}")
+
+    def _read(self, client: Client) -> None:
+        lines = client.lines()
+        if lines is None:
+            self._lose(client)
+            return
+        for line in lines:
+            if client.rank < 0:
+                self._introduce(client, line)
+            elif self._met:
+                self._answer(client, line)
+
+    def _lose(self, client: Client) -> None:
+        if client.connection.fileno() < 0:
+            return
+        self._selector.unregister(client.connection)
+        client.connection.close()
+        if client.rank < 0 or self._clients.get(client.rank) is not client:
+            return
+        del self._clients[client.rank]
+        if self._refused:
+            return
+        if not self._met:
+            self._refuse(f"rank {client.rank} ended before all ranks had come")
+            return
+        # MPICH waits in its barrier without a limit. So it ends with an error instead.
+        for other in list(self._clients.values()):
+            if other.waits:
+                self._lose(other)
+        self._over = not self._clients
+
+    # The ranks meet
+
+    def _introduce(self, client: Client, line: str) -> None:
+        rank, size, host = [*line.split(" ", 2), "", ""][:3]
+        if not rank.isdecimal() or not size.isdecimal() or not host:
+            client.say("no this is no rank of the program")
+        elif self._refused:
+            client.say(f"no {self._refused}")
+        elif int(size) != self._size:
+            self._refuse(f"world_size is {self._size} on rank 0, but {size} on rank {rank}", client)
+        elif int(rank) >= self._size:
+            self._refuse(f"rank {rank} does not exist: world_size is {self._size}", client)
+        elif int(rank) in self._clients:
+            self._refuse(f"two processes are rank {rank}", client)
+        else:
+            client.rank = int(rank)
+            self._clients[client.rank] = client
+            self._hosts[client.rank] = host
+            if len(self._clients) == self._size:
+                self._begin()
+
+    def _refuse(self, why: str, *more: Client) -> None:
+        if not self._refused:
+            self._refused = why
+            self._end = time.monotonic() + LINGER
+            for client in (*self._clients.values(), *more):
+                client.say(f"no {why}")
+
+    def _begin(self) -> None:
+        self._met = True
+        self._selector.unregister(self._listener)
+        self._listener.close()
+        hosts = [self._hosts[rank] for rank in range(self._size)]
+        self._table["PMI_process_mapping"] = mapping(hosts)
+        for client in self._clients.values():
+            client.say("go")
+
+    # MPICH asks
+
+    def _answer(self, client: Client, line: str) -> None:
+        given = dict(word.partition("=")[::2] for word in line.split())
+        command = given.get("cmd", "")
+        known = self._answers.get(command)
+        if known is None:
+            client.say(f"cmd={command}_result rc=-1 msg=plugrad_cannot_do_this")
+            return
+        answer = known(client, given)
+        if answer:
+            client.say(answer)
+
+    def _init(self, client: Client, given: dict[str, str]) -> str:
+        if given.get("pmi_version") != "1":
+            return "cmd=response_to_init rc=-1 pmi_version=1 pmi_subversion=1"
+        return "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1"
+
+    def _put(self, client: Client, given: dict[str, str]) -> str:
+        self._table[given.get("key", "")] = given.get("value", "")
+        return "cmd=put_result rc=0 msg=success"
+
+    def _get(self, client: Client, given: dict[str, str]) -> str:
+        value = self._table.get(given.get("key", ""))
+        if value is None:
+            return "cmd=get_result rc=-1 msg=key_not_found"
+        return f"cmd=get_result rc=0 msg=success value={value}"
+
+    def _barrier(self, client: Client, given: dict[str, str]) -> str:
+        client.waits = True
+        if len(self._clients) < self._size:
+            self._lose(client)
+        elif all(other.waits for other in self._clients.values()):
+            for other in self._clients.values():
+                other.waits = False
+                other.say("cmd=barrier_out rc=0")
+        return ""
+
+    def _abort(self, client: Client, given: dict[str, str]) -> str:
+        self._lose(client)
+        return ""
+
+
+def _missing(come: Collection[int], size: int, limit: float) -> str:
+    late = sorted(set(range(size)) - set(come))
+    shown = ", ".join(map(str, late[:8])) + (f" and {len(late) - 8} more" if late[8:] else "")
+    return f"rank{'s' if len(late) > 1 else ''} {shown} did not come within {limit:g} s"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve on a socket that rank 0 has opened: `pmi.py DESCRIPTOR NAME SIZE LIMIT`."""
+    descriptor, name, size, limit = arguments
+    # On its own, so that it is nobody's child to wait for, nor interrupted with rank 0.
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=int(descriptor)) as listener:
+        Server(listener, name, int(size), float(limit)).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

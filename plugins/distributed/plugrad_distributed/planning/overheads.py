@@ -1,0 +1,45 @@
+"""Overheads: what the ways to spread a model take of Python's time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+__all__ = ["NO_OVERHEADS", "Overheads", "least"]
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """What a rank needs beside kernels and collectives; in seconds of one that is alone, if nothing
+    else is said.
+
+    Attributes:
+        layer: a tensor parallel layer, forward and backward, beyond a plain one.
+        unit: a unit of fully sharded parameters, forward and backward.
+        gathered: each parameter of a unit.
+        updated: an optimizer's update of a parameter that is a DTensor, beyond a plain one.
+        updated_byte: of each byte of such a parameter: what runs as several operators.
+        temporary: memory that such an update needs meanwhile, as a multiple of the parameter's.
+        microbatch: a microbatch through a stage of a pipeline, forward and backward.
+    """
+
+    layer: float = 0.0
+    unit: float = 0.0
+    gathered: float = 0.0
+    updated: float = 0.0
+    updated_byte: float = 0.0
+    temporary: float = 0.0
+    microbatch: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not value >= 0:
+                raise ValueError(f"Overheads(): {name} must not be below 0, got {value!r}")
+
+
+NO_OVERHEADS = Overheads()
+
+
+def least(one: Overheads, other: Overheads) -> Overheads:
+    """The less of each."""
+    pairs = {name: min(value, asdict(other)[name]) for name, value in asdict(one).items()}
+    return Overheads(**pairs)

@@ -1,0 +1,249 @@
+// "What am I seeing": a sentence about the event itself, and a note on the mechanism behind it.
+
+import type { Event, Recording } from "./format.ts";
+import { nodeTitle } from "./graph_model.ts";
+import type { State } from "./state.ts";
+import { bytes, count, shape } from "./units.ts";
+
+export type Part = "dispatch" | "graph" | "engine" | "memory" | "leaf" | "program";
+
+export interface Concept {
+  title: string;
+  part: Part;
+  text: string;
+  /** The article that describes how PyTorch does it. */
+  article?: string;
+}
+
+const EXECUTED = "How Computational Graphs are Executed in PyTorch";
+const CONSTRUCTED = "How Computational Graphs are Constructed in PyTorch";
+const DEEP_DIVE = "Deep Dive to PyTorch AutoGrad";
+const WALK_THROUGH = "From Python to C/C++ and to GPU: a PyTorch walk-through";
+
+export const CONCEPTS: Record<string, Concept> = {
+  start: {
+    title: "A recording",
+    part: "program",
+    text: "Every step of this recording is an event. Play it, or step through it with the arrow keys. The forward pass builds a graph; backward walks it from the loss to the leaves.",
+  },
+  dispatcher: {
+    title: "Dispatcher",
+    part: "dispatch",
+    text: "An operator has no code of its own. The dispatcher looks at the keys of the arguments (their device, whether they need gradients, transforms that are on) and picks a kernel by the key with the highest priority.",
+    article: DEEP_DIVE,
+  },
+  keys: {
+    title: "Dispatch keys",
+    part: "dispatch",
+    text: "Each layer of the ladder is a key. The kernel of the Autograd key makes the node, then calls the operator again below itself: a redispatch. The key at the bottom belongs to the backend, and its kernel computes.",
+    article: DEEP_DIVE,
+  },
+  call_end: {
+    title: "The call returns",
+    part: "dispatch",
+    text: "The result goes up the ladder again. If a node was made, the result's grad_fn is this node.",
+    article: WALK_THROUGH,
+  },
+  node: {
+    title: "The graph grows",
+    part: "graph",
+    text: "A differentiable call adds a node that knows how to compute the gradients of its inputs. Its edges (next_functions) lead to the nodes that made the inputs, so the graph points from the loss to the leaves.",
+    article: CONSTRUCTED,
+  },
+  accumulate: {
+    title: "AccumulateGrad",
+    part: "leaf",
+    text: "A leaf is a tensor that nobody computed, such as a parameter. It gets a node that has no edges: AccumulateGrad, which adds each gradient that arrives to .grad.",
+    article: DEEP_DIVE,
+  },
+  saved: {
+    title: "Saved variables",
+    part: "memory",
+    text: "The derivative needs values of the forward pass: inputs, the result, a mask. The node saves them, with their version, so that a change in place between forward and backward is noticed. They keep memory in use until the node has run.",
+    article: DEEP_DIVE,
+  },
+  backward: {
+    title: "backward() begins",
+    part: "engine",
+    text: "A graph task is made for this call: it holds the roots, the dependency counts, and the input buffers of nodes that wait. The gradient of a loss starts with 1.",
+    article: EXECUTED,
+  },
+  reentrant: {
+    title: "Reentrant backward",
+    part: "engine",
+    text: "A node that runs has called backward() itself, as checkpointing does. The engine makes a graph task inside of the other one and goes on with the outer task when the inner one has ended.",
+    article: EXECUTED,
+  },
+  dependencies: {
+    title: "Dependency counting",
+    part: "engine",
+    text: "Before anything runs, the engine walks the graph from the roots and counts for each node how many edges lead to it. A node may run only when it has got a gradient over each of them.",
+    article: EXECUTED,
+  },
+  ready: {
+    title: "Ready queue",
+    part: "engine",
+    text: "A node whose count is zero goes to the ready queue of its device. Of the nodes in a queue the one that was made last in forward comes first, and AccumulateGrad before all others.",
+    article: EXECUTED,
+  },
+  pop: {
+    title: "A thread takes a task",
+    part: "engine",
+    text: "Each device has a thread that takes tasks from its ready queue. Nodes of the CPU run on the thread that called backward() unless another was asked for.",
+    article: EXECUTED,
+  },
+  run: {
+    title: "A node runs",
+    part: "engine",
+    text: "The thread takes the sums out of the node's input buffer, calls hooks, and lets the node compute the gradients of its inputs from the gradient of its output. The formula calls operators, which go through the dispatcher like all others.",
+    article: EXECUTED,
+  },
+  ran: {
+    title: "A node has run",
+    part: "engine",
+    text: "The gradients that it computed go along its edges to the next nodes.",
+    article: EXECUTED,
+  },
+  buffer: {
+    title: "Input buffer",
+    part: "engine",
+    text: "A gradient waits in the input buffer of the next node until that node is ready. A tensor that was used twice gets two gradients: they are added up here.",
+    article: EXECUTED,
+  },
+  count: {
+    title: "A count goes down",
+    part: "engine",
+    text: "One gradient less to wait for. At zero, the node is pushed to a ready queue.",
+    article: EXECUTED,
+  },
+  hook: {
+    title: "Hook",
+    part: "engine",
+    text: "A function of the program that the engine calls: before a node runs, after it, on a tensor's gradient, or after a leaf has accumulated. It may look at gradients or replace them.",
+    article: EXECUTED,
+  },
+  free: {
+    title: "Saved variables are let go",
+    part: "memory",
+    text: "After a node has run, what it saved is released, unless retain_graph=True. So memory falls during backward, and a second backward through the same graph is an error.",
+    article: EXECUTED,
+  },
+  grad: {
+    title: "A gradient arrives",
+    part: "leaf",
+    text: "AccumulateGrad sets .grad, or adds to it. This is where backward ends for this parameter.",
+    article: EXECUTED,
+  },
+  backward_end: {
+    title: "backward() ends",
+    part: "engine",
+    text: "No task of this graph task is left, in any queue or thread. The call returns.",
+    article: EXECUTED,
+  },
+  memory: {
+    title: "Memory",
+    part: "memory",
+    text: "Bytes of arrays that are alive on a device: parameters, activations, gradients.",
+  },
+  optimizer: {
+    title: "Optimizer step",
+    part: "program",
+    text: "The optimizer reads .grad of each parameter and changes the parameter, in place and without a graph.",
+  },
+};
+
+export interface Note {
+  sentence: string;
+  concept: Concept;
+}
+
+/** What the event at which the replay stands is about. `state` is the one after the event. */
+export function note(recording: Recording, state: State): Note {
+  const event = recording.events[state.at - 1];
+  if (!event) return { sentence: "Before the first event.", concept: CONCEPTS.start };
+  return { sentence: sentence(recording, state, event), concept: CONCEPTS[conceptOf(recording, state, event)] };
+}
+
+function conceptOf(recording: Recording, state: State, event: Event): string {
+  switch (event.k) {
+    case "call":
+      return "dispatcher";
+    case "step":
+      return "keys";
+    case "end":
+      return "call_end";
+    case "save":
+      return "saved";
+    case "node":
+      return recording.nodes[event.n]?.kind === "leaf" ? "accumulate" : "node";
+    case "backward":
+      return state.backwards.length > 1 ? "reentrant" : "backward";
+    default:
+      return event.k;
+  }
+}
+
+function sentence(recording: Recording, state: State, event: Event): string {
+  const title = "n" in event ? nodeTitle(recording, event.n) : "";
+  const thread = recording.threads[event.th]?.name ?? `thread ${event.th}`;
+  switch (event.k) {
+    case "call":
+      return `${recording.calls[event.c].op} is called on ${thread}.`;
+    case "step": {
+      const step = recording.calls[event.c].steps[event.s];
+      if (!step) return `${recording.calls[event.c].op} enters a dispatch key.`;
+      const inside = step.depth ? `, ${count(step.depth, "redispatch", "redispatches")} deep` : "";
+      return `${recording.calls[event.c].op} enters ${step.key}${inside}: ${step.kernel || "fall through"}.`;
+    }
+    case "end": {
+      const { op, outputs } = recording.calls[event.c];
+      const result = outputs[0]?.shape ? ` a tensor of ${shape(outputs[0].shape)}` : "";
+      return `${op} returns${result}.`;
+    }
+    case "node": {
+      const node = recording.nodes[event.n];
+      if (node.kind === "leaf") return `${title} gets its AccumulateGrad node.`;
+      const to = node.edges.filter(([target]) => target >= 0).length;
+      return `${title} joins the graph, with ${count(to, "edge")}.`;
+    }
+    case "save":
+      return `${title} saves ${bytes(event.bytes)} for backward.`;
+    case "backward":
+      return `backward() starts from ${event.roots.map((root) => nodeTitle(recording, root)).join(", ")}.`;
+    case "dependencies":
+      return `The engine counts what ${count(event.counts.length, "node")} will wait for.`;
+    case "ready":
+      return `${title} goes to the ready queue ${event.q}.`;
+    case "pop":
+      return `${thread} takes ${title} from the queue ${event.q}.`;
+    case "run":
+      return `${title} runs on ${thread}.`;
+    case "ran":
+      return `${title} has run, in ${time(state, event.n)}.`;
+    case "buffer":
+      return event.sum
+        ? `A further gradient for ${title} is added up in its input ${event.i}.`
+        : `A gradient of ${bytes(event.bytes)} waits in input ${event.i} of ${title}.`;
+    case "count":
+      return event.left
+        ? `${title} waits for ${count(event.left, "more gradient")}.`
+        : `${title} has all its gradients.`;
+    case "hook":
+      return `A ${event.what} hook is called on ${title}: ${event.name}.`;
+    case "free":
+      return `${title} lets go of ${bytes(event.bytes)}.`;
+    case "grad":
+      return `${event.label || title} has its gradient, ${bytes(event.bytes)}.`;
+    case "backward_end":
+      return "backward() returns.";
+    case "memory":
+      return `${bytes(event.bytes)} are in use on ${event.device}.`;
+    case "optimizer":
+      return `${event.name} changes the parameters.`;
+  }
+}
+
+function time(state: State, node: number): string {
+  const us = state.time - state.started[node];
+  return us < 1000 ? `${us.toFixed(us < 10 ? 1 : 0)} µs` : `${(us / 1000).toFixed(2)} ms`;
+}

@@ -1,0 +1,2 @@
+// Styles are bundled, not read by the compiler.
+declare module "*.css";

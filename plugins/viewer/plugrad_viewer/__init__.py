@@ -1,0 +1,1 @@
+"""Pictures of graphs and recordings of runs: the distribution behind `plugrad.viewer`."""

@@ -1,0 +1,1 @@
+"""Pictures of graphs: where nodes go, and the SVG of it."""

@@ -1,0 +1,167 @@
+"""`draw` and `Drawing`: pictures of autograd graphs and of captured graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import plugrad
+from plugrad_viewer.drawing.graphs import nodes_behind, nodes_of_capture, nodes_of_model
+from plugrad_viewer.drawing.modules import picture_of
+from plugrad_viewer.drawing.picture import Picture, words_for_bytes
+from plugrad_viewer.drawing.places import place, place_nodes
+from plugrad_viewer.drawing.svg import svg
+from plugrad_viewer.recording.format import Module, Node, about_now, empty
+
+
+class Drawing:
+    """A picture of a graph, which notebooks show; see `draw`.
+
+    Attributes:
+        svg: the picture as the text of an SVG document.
+    """
+
+    def __init__(
+        self,
+        nodes: list[Node],
+        modules: list[Module],
+        title: str,
+        collapse: Sequence[str] = (),
+        depth: int | None = None,
+    ) -> None:
+        self._nodes = nodes
+        self._modules = modules
+        self._title = title
+        self._collapse = tuple(collapse)
+        self._depth = depth
+        known = {module["name"] for module in modules}
+        for name in self._collapse:
+            if name not in known:
+                raise ValueError(f"collapse: there is no module {name!r} in the graph")
+
+    @cached_property
+    def _picture(self) -> Picture:
+        return picture_of(self._nodes, self._modules, self._collapse, self._depth)
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as text."""
+        return svg(self._picture, place(self._picture), self._title, self._about())
+
+    def _about(self) -> str:
+        leaves = sum(node["kind"] == "leaf" for node in self._nodes)
+        saved = sum(each["bytes"] for node in self._nodes for each in node["saved"])
+        return (
+            f"{len(self._nodes)} nodes, {leaves} of them leaves; {words_for_bytes(saved)} saved "
+            "for backward. Arrows lead the way of forward; backward goes against them."
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture as .svg, or a page to search, zoom and fold modules in as .html.
+
+        The page is one file, which needs no network, and lets its reader choose what to collapse.
+        Returns the path.
+
+        Raises:
+            ValueError: the name ends in something else.
+        """
+        path = Path(path)
+        if path.suffix == ".svg":
+            text = self.svg
+        elif path.suffix in (".html", ".htm"):
+            text = self._page()
+        else:
+            raise ValueError(f"path must end in .svg or .html, got {str(path)!r}")
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _page(self) -> str:
+        from plugrad_viewer.page import page
+
+        nodes: list[Node] = [
+            {**node, "kind": "leaf" if node["kind"] == "input" else node["kind"]}
+            for node in self._nodes
+        ]
+        place_nodes(nodes)
+        about = about_now(self._title)
+        return page(
+            {
+                **empty(about),
+                "about": {**about, "kind": "graph"},
+                "modules": self._modules,
+                "nodes": nodes,
+            }
+        )
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return f'<div style="overflow:auto;max-height:640px">{self.svg}</div>'
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self._title}: {len(self._picture.boxes)} boxes>"
+
+
+def draw(
+    graph: Any,
+    *inputs: Any,
+    params: Any = None,
+    collapse: str | Sequence[str] = (),
+    depth: int | None = None,
+    title: str | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+) -> Drawing:
+    """A picture of the autograd graph behind tensors or of a model's call, or of a captured graph.
+
+    Arrows lead the way of forward: from inputs and parameters above to results below; backward
+    goes against them. Each node shows the shape of what it made, and what it saves for backward
+    with its bytes.
+
+    Args:
+        graph: a tensor, or several, with a history; a module, which is called; or what
+            `plugrad.capture` returned.
+        inputs: for a module, what it is called with.
+        params: names for leaves: the model, or a mapping from names to tensors. For a module that
+            is called they are known.
+        collapse: names of modules that become one box each.
+        depth: modules so deep become one box each: 1 for those right in the model.
+        title: what the picture is called.
+        kwargs: for a module, arguments by keyword.
+
+    Raises:
+        TypeError: `graph` is something else, or `inputs` are given without a module.
+        ValueError: there is no history, or no module that `collapse` names.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(3, requires_grad=True)
+    >>> picture = plugrad.viewer.draw((x * x).sum(), params={"x": x})
+    >>> picture
+    <Drawing of SumBackward0: 3 boxes>
+    >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(3, 2), plugrad.nn.ReLU())
+    >>> plugrad.viewer.draw(model, plugrad.ones(1, 3), collapse="0")
+    <Drawing of Sequential: 2 boxes>
+    """
+    names = (collapse,) if isinstance(collapse, str) else tuple(collapse)
+    if depth is not None and depth < 0:
+        raise ValueError(f"draw(): depth must not be negative, got {depth}")
+    if hasattr(graph, "named_modules") and callable(graph):
+        nodes, modules = nodes_of_model(graph, inputs, kwargs or {})
+        return Drawing(nodes, modules, title or type(graph).__name__, names, depth)
+    if inputs or kwargs:
+        raise TypeError(f"draw(): inputs are for a module, got them with {type(graph).__name__}")
+    if hasattr(graph, "output_tree") and hasattr(graph, "nodes"):
+        nodes, modules = nodes_of_capture(graph, params)
+        return Drawing(nodes, modules, title or graph.name, names, depth)
+    tensors = [graph] if isinstance(graph, plugrad.Tensor) else graph
+    if not isinstance(tensors, (list, tuple)) or not all(
+        isinstance(each, plugrad.Tensor) for each in tensors
+    ):
+        raise TypeError(
+            "draw(): expected tensors, a module with its inputs or a captured graph, "
+            f"got {type(graph).__name__}"
+        )
+    nodes, modules = nodes_behind(tensors, params)
+    return Drawing(nodes, modules, title or nodes[-1]["name"], names, depth)

@@ -1,0 +1,12 @@
+"""What the entry point `plugrad: viewer` names: the hooks of this plugin."""
+
+from __future__ import annotations
+
+from plugrad.plugins import hookimpl
+
+plugrad_api_version = (1, 0)
+
+
+@hookimpl
+def plugrad_namespaces() -> dict[str, str]:
+    return {"viewer": "plugrad_viewer.viewer"}

@@ -1,0 +1,166 @@
+"""The recording as data: what `Recording.data` holds, and what the page reads. JSON can hold it.
+
+Times are microseconds since the recording began, rounded to hundredths. Whatever refers to another
+entry does so by its index in that list; -1 stands for none.
+"""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from typing import Any, TypedDict
+
+import plugrad
+
+VERSION = 1
+# Each kind of event, and what it says beside `t`, `th` and `k`.
+KINDS: dict[str, tuple[str, ...]] = {
+    "call": ("c",),
+    "step": ("c", "s"),
+    "end": ("c",),
+    "node": ("n",),
+    "save": ("n", "bytes"),
+    "backward": ("roots", "b"),
+    "dependencies": ("counts",),
+    "ready": ("n", "q"),
+    "pop": ("n", "q"),
+    "run": ("n",),
+    "ran": ("n",),
+    "buffer": ("n", "i", "bytes", "sum"),
+    "count": ("n", "left"),
+    "hook": ("n", "what", "name"),
+    "free": ("n", "bytes"),
+    "grad": ("n", "label", "bytes"),
+    "backward_end": ("b",),
+    "memory": ("device", "bytes"),
+    "optimizer": ("name",),
+}
+
+
+class About(TypedDict):
+    """Of the whole recording; `truncated` says why it ends early."""
+
+    title: str
+    plugrad: str
+    python: str
+    when: str
+    truncated: str | None
+
+
+class Source(TypedDict):
+    """Lines of a file, from line number `first` on, some of which were run."""
+
+    file: str
+    first: int
+    lines: list[str]
+
+
+class Module(TypedDict):
+    """A module that was called; the name is that from its outermost module on."""
+
+    name: str
+    kind: str
+    parent: int
+
+
+class Thread(TypedDict):
+    """A thread that did something."""
+
+    name: str
+
+
+class Value(TypedDict):
+    """A tensor that an operator was given, or returned; the name is a parameter's, or empty."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+    device: str
+
+
+class Step(TypedDict):
+    """A dispatch key on a call's way, with the kernel that served it."""
+
+    key: str
+    kernel: str
+    start: float
+    end: float
+    depth: int
+
+
+class Call(TypedDict):
+    """An operator that was called; `source` is a source and a line number of its file."""
+
+    op: str
+    source: list[int] | None
+    module: int
+    thread: int
+    start: float
+    end: float
+    parent: int
+    inputs: list[Value]
+    outputs: list[Value]
+    steps: list[Step]
+    node: int
+
+
+class Saved(TypedDict):
+    """A tensor that a node saved; without a dtype, it is what a hook has packed it into."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+    bytes: int
+
+
+class Node(TypedDict):
+    """A node of the graph; `edges` are pairs of a node and the number of its input."""
+
+    name: str
+    call: int
+    module: int
+    kind: str
+    label: str
+    shape: list[int]
+    edges: list[list[int]]
+    saved: list[Saved]
+    x: float
+    y: float
+
+
+class Data(TypedDict):
+    """A recording."""
+
+    version: int
+    about: About
+    sources: list[Source]
+    modules: list[Module]
+    threads: list[Thread]
+    calls: list[Call]
+    nodes: list[Node]
+    events: list[dict[str, Any]]
+
+
+def about_now(title: str) -> About:
+    """Of something that begins now."""
+    return {
+        "title": title,
+        "plugrad": plugrad.__version__,
+        "python": platform.python_version(),
+        "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "truncated": None,
+    }
+
+
+def empty(about: About) -> Data:
+    """A recording of nothing."""
+    return {
+        "version": VERSION,
+        "about": about,
+        "sources": [],
+        "modules": [],
+        "threads": [],
+        "calls": [],
+        "nodes": [],
+        "events": [],
+    }

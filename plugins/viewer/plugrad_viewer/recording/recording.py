@@ -1,0 +1,220 @@
+"""`record` and `Recording`: a block whose calls and backward passes are written down."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from plugrad.plugins.watching import watching
+from plugrad_viewer.drawing.places import place_nodes
+from plugrad_viewer.recording.format import KINDS, VERSION, About, Data, Value, about_now
+from plugrad_viewer.recording.format import Call as CallData
+from plugrad_viewer.recording.graph import name_of_dtype
+from plugrad_viewer.recording.names import hook_modules
+from plugrad_viewer.recording.recorder import Call, Recorder, Seen
+from plugrad_viewer.recording.sources import stretches
+
+LIMIT: Final = 1_000_000
+
+
+class Recording:
+    """What happens on this thread within a `with` block; see `record`.
+
+    Devices' threads that work for a backward pass of the block are recorded, too. It can be
+    entered once.
+    """
+
+    def __init__(self, title: str | None = None, limit: int = LIMIT) -> None:
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, got {limit}")
+        self._title = title or Path(sys.argv[0] or "python").name
+        self._recorder = Recorder(limit)
+        self._limit = limit
+        self._stack = contextlib.ExitStack()
+        self._state = "new"
+        self._start = 0
+        self._about: About = about_now(self._title)
+        self._data: Data | None = None
+        self._truncated = False
+
+    def __enter__(self) -> Recording:
+        if self._state != "new":
+            raise RuntimeError("a recording can be made once: call plugrad.viewer.record() again")
+        self._state = "running"
+        recorder = self._recorder
+        self._about = about_now(self._title)
+        hooks = hook_modules(recorder.enter_module, recorder.leave_module, recorder.step_optimizer)
+        for handle in hooks:
+            self._stack.callback(handle.remove)
+        self._stack.callback(recorder.stop)
+        self._start = time.perf_counter_ns()
+        recorder.log()
+        self._stack.enter_context(watching(recorder))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._truncated = self._recorder.full
+        self._stack.close()
+        self._state = "done"
+
+    @property
+    def data(self) -> Data:
+        """The recording as data that JSON can hold: `plugrad_viewer.recording.format.Data`.
+
+        Raises:
+            RuntimeError: the block has not ended.
+        """
+        if self._state != "done":
+            raise RuntimeError("the recording is complete when its `with` block has ended")
+        if self._data is None:
+            self._data = self._build()
+        return self._data
+
+    def to_json(self) -> str:
+        """The data as JSON text."""
+        return json.dumps(self.data, separators=(",", ":"))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page that replays the recording, or the data alone if the name ends in .json.
+
+        The page is one file, which needs no network. Returns its path.
+
+        Raises:
+            ValueError: the name ends in something else than .html or .json.
+            RuntimeError: the block has not ended.
+        """
+        path = Path(path)
+        if path.suffix == ".json":
+            text = self.to_json()
+        elif path.suffix in (".html", ".htm"):
+            text = self.to_html()
+        else:
+            raise ValueError(f"path must end in .html or .json, got {str(path)!r}")
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def to_html(self) -> str:
+        """The page as text."""
+        from plugrad_viewer.page import page
+
+        return page(self.data)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.to_html())}" title="{html.escape(self._title)}" '
+            'style="width:100%;height:640px;border:0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        recorder = self._recorder
+        return (
+            f"<Recording {self._title!r}: {len(recorder.calls)} calls, "
+            f"{len(recorder.graph.nodes)} nodes, {len(recorder.events)} events>"
+        )
+
+    # From what the recorder has written down to data.
+
+    def _build(self) -> Data:
+        recorder = self._recorder
+        sources, places = stretches({call.place for call in recorder.calls if call.place})
+        last = max((event[0] for event in recorder.events), default=self._start)
+        nodes = recorder.graph.nodes
+        place_nodes(nodes)
+        return {
+            "version": VERSION,
+            "about": {
+                **self._about,
+                "truncated": f"after {self._limit} events" if self._truncated else None,
+            },
+            "sources": sources,
+            "modules": recorder.names.modules,
+            "threads": [{"name": log.name} for log in recorder.logs.values()],
+            "calls": [self._call(call, places, last) for call in recorder.calls],
+            "nodes": nodes,
+            "events": [self._event(event) for event in sorted(recorder.events, key=_time_of)],
+        }
+
+    def _us(self, nanoseconds: int) -> float:
+        return round((nanoseconds - self._start) / 1000, 2)
+
+    def _event(self, event: tuple[Any, ...]) -> dict[str, Any]:
+        time_, thread, kind, *values = event
+        about = {"t": self._us(time_), "th": thread, "k": kind}
+        about.update(zip(KINDS[kind], values, strict=True))
+        return about
+
+    def _call(self, call: Call, places: dict[tuple[str, int], int], last: int) -> CallData:
+        place = call.place
+        return {
+            "op": call.op,
+            "source": None if place is None else [places[place], place[1]],
+            "module": call.module,
+            "thread": call.thread,
+            "start": self._us(call.start),
+            "end": self._us(call.end or last),
+            "parent": call.parent,
+            "inputs": [_value(seen) for seen in call.inputs],
+            "outputs": [_value(seen) for seen in call.outputs],
+            "steps": [
+                {
+                    "key": key,
+                    "kernel": kernel,
+                    "start": self._us(start),
+                    "end": self._us(end or last),
+                    "depth": depth,
+                }
+                for key, kernel, start, end, depth in call.steps
+            ],
+            "node": call.node,
+        }
+
+
+def _time_of(event: tuple[Any, ...]) -> int:
+    time_: int = event[0]
+    return time_
+
+
+def _value(seen: Seen) -> Value:
+    name, shape, dtype, device = seen
+    return {
+        "name": name,
+        "shape": list(shape),
+        "dtype": name_of_dtype(dtype),
+        "device": str(device),
+    }
+
+
+def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:
+    """A context manager that records dispatch and engine, for a page that replays them.
+
+    Recorded are the program's lines that call operators, each call's way through the dispatch
+    keys, modules, the graph as it grows with what it saves, backward step by step, memory and
+    time. Recording slows a program down, several times where its operators are small; nothing is
+    slowed down while nothing is recorded.
+
+    Args:
+        title: what the page is called; by default the program's name.
+        limit: after so many events nothing more is recorded, and the page says so.
+
+    >>> import plugrad
+    >>> w = plugrad.ones(3, requires_grad=True)
+    >>> with plugrad.viewer.record() as recording:
+    ...     loss = (w * w).sum()
+    ...     loss.backward()
+    >>> [call["op"] for call in recording.data["calls"][:2]]
+    ['mul.Tensor', 'sum']
+    >>> [node["name"] for node in recording.data["nodes"]]
+    ['MulBackward0', 'AccumulateGrad', 'SumBackward0']
+    """
+    return Recording(title, limit)

@@ -1,0 +1,90 @@
+"""Finds the line of the program that a call comes from, and the text around such lines."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from types import CodeType, FrameType
+from typing import Final
+
+from plugrad_viewer.recording.format import Source
+
+# Code of these packages works for the program's lines. The demo is a program.
+LIBRARIES: Final = frozenset(
+    {
+        *("plugrad", "plugrad_as_torch", "plugrad_cpu", "plugrad_cuda", "plugrad_distributed"),
+        *("plugrad_distributions", "plugrad_jax", "plugrad_native", "plugrad_nn", "plugrad_onednn"),
+        *("plugrad_onnx", "plugrad_special", "plugrad_viewer"),
+        *("contextlib", "functools", "threading", "concurrent", "runpy"),
+    }
+)
+PROGRAMS: Final = ("plugrad_nn.demo",)
+# So many lines around those that ran, and so many between two stretches that become one.
+AROUND: Final = 2
+BETWEEN: Final = 4
+
+
+class Lines:
+    """Which lines made calls; `stop` is the code of functions that the search ends at."""
+
+    def __init__(self, stop: frozenset[CodeType]) -> None:
+        self._stop = stop
+        self._is_library: dict[CodeType, bool] = {}
+
+    def find(self) -> tuple[FrameType, str, int] | None:
+        """The innermost frame of the program, its file and its line; None if there is none."""
+        frame: FrameType | None = sys._getframe(2)
+        known = self._is_library
+        while frame is not None:
+            code = frame.f_code
+            library = known.get(code)
+            if library is None:
+                library = known[code] = _is_library(frame)
+            if not library:
+                return frame, code.co_filename, frame.f_lineno or 0
+            if code in self._stop:
+                return None
+            frame = frame.f_back
+        return None
+
+
+def _is_library(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
+    if not isinstance(name, str):
+        return False
+    if frame.f_code.co_filename.startswith("<plugrad.codegen"):
+        return True
+    return name.partition(".")[0] in LIBRARIES and not name.startswith(PROGRAMS)
+
+
+def stretches(lines: set[tuple[str, int]]) -> tuple[list[Source], dict[tuple[str, int], int]]:
+    """Parts of files that hold the lines, and for each line the number of its part."""
+    sources: list[Source] = []
+    places: dict[tuple[str, int], int] = {}
+    by_file: dict[str, list[int]] = {}
+    for file, line in lines:
+        by_file.setdefault(file, []).append(line)
+    for file, numbers in sorted(by_file.items()):
+        text = linecache.getlines(file)
+        for first, last in _merged(sorted(numbers), len(text)):
+            for line in numbers:
+                if first <= line <= last:
+                    places[file, line] = len(sources)
+            shown = [row.rstrip("\n") for row in text[first - 1 : last]]
+            sources.append({"file": file, "first": first, "lines": shown or [""]})
+    return sources, places
+
+
+def _merged(numbers: list[int], length: int) -> list[tuple[int, int]]:
+    """Ranges of lines around sorted numbers, at most `length` unless the text is unknown."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if not length:  # typed in, and gone
+            ranges.append((number, number))
+            continue
+        first, last = max(1, number - AROUND), max(number, min(length, number + AROUND))
+        if ranges and first <= ranges[-1][1] + BETWEEN:
+            ranges[-1] = ranges[-1][0], max(last, ranges[-1][1])
+        else:
+            ranges.append((first, last))
+    return ranges

@@ -1,0 +1,30 @@
+"""Puts the built page into wheels and sdists; bundle.py builds it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+# Build backends do not put the folder of setup.py there.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import bundle
+
+
+class BuildWithPage(build_py):
+    def run(self) -> None:
+        bundle.build()
+        super().run()
+
+
+class SdistWithPage(sdist):
+    def run(self) -> None:
+        bundle.build()
+        super().run()
+
+
+setup(cmdclass={"build_py": BuildWithPage, "sdist": SdistWithPage})

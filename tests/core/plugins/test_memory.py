@@ -1,0 +1,56 @@
+"""Memory that a plugin may read and write to beside operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import plugrad
+from plugrad.autograd.graph import increment_version
+from plugrad.plugins.tracing import Listener, is_direct, listening, memory_of
+
+
+def test_memory_of_a_tensor_is_its_own() -> None:
+    x = plugrad.zeros(2, 3)
+    memory_of(x)[0, 1] = 5
+    assert x.tolist() == [[0, 5, 0], [0, 0, 0]]
+
+
+OTHERS: dict[str, Any] = {
+    "a view that skips": lambda: plugrad.zeros(4)[::2],
+    "a transposed view": lambda: plugrad.zeros(2, 3).t(),
+    "an expanded view": lambda: plugrad.zeros(1).expand(3),
+    "a conjugate": lambda: plugrad.ones(2, dtype=plugrad.complex64).conj(),
+    "a negative": lambda: plugrad.ones(2, dtype=plugrad.complex64).conj().imag,
+    "no data": lambda: plugrad.zeros(2, device="meta"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_other_tensors_have_none(case: str) -> None:
+    assert memory_of(OTHERS[case]()) is None
+
+
+@pytest.mark.parametrize("case", ["a conjugate", "a negative", "no data"])
+def test_what_is_not_the_tensor_s_values_is_not_direct(case: str) -> None:
+    assert not is_direct(OTHERS[case]())
+
+
+def test_nobody_writes_past_a_listener() -> None:
+    x = plugrad.zeros(2)
+    with listening(Listener()):
+        assert memory_of(x) is None
+    assert memory_of(x) is not None
+
+
+def test_a_write_is_noted_for_one_tensor_and_for_several() -> None:
+    x: Any = plugrad.zeros(2)
+    y: Any = plugrad.zeros(2)
+    increment_version(x)
+    increment_version([x, y])
+    assert (x._version, y._version) == (2, 1)
+    with pytest.raises(RuntimeError, match="to be a tensor"):
+        increment_version([x, 3])
+    with pytest.raises(RuntimeError, match="expect"):
+        increment_version(3)  # type: ignore[arg-type]

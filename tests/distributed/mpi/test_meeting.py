@@ -1,0 +1,269 @@
+"""Processes that no program of MPI started become ranks of one: under torchrun, by multiprocessing,
+and what is told where they do not meet. MPI's own results are in `test_checks`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrad import distributed as dist
+from plugrad_distributed.errors import DistError, DistNetworkError, DistTimeoutError
+from plugrad_distributed.launching.meeting import met
+from plugrad_distributed.launching.pmi import mapping
+from plugrad_distributed.launching.rendezvous import PORTS_AFTER, Rendezvous, rendezvous_of
+from tests.distributed.mpi.checks import CHECKS, results
+from tests.distributed.under_mpi import needs_mpi, run
+
+HERE = Path(__file__).parent
+STRANGERS = HERE / "strangers_program.py"
+FAILING = HERE / "failing_program.py"
+needs_torchrun = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="torch is not installed"
+)
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found: int = server.getsockname()[1]
+    return found
+
+
+@pytest.fixture
+def busy() -> Iterator[int]:
+    """A port at which another program listens, and says nothing."""
+    with socket.create_server(("", 0)) as server:
+        yield server.getsockname()[1]
+
+
+# Where they meet
+
+
+@needs_mpi
+@pytest.mark.parametrize("way", ["environment", "tcp", "file"])
+def test_processes_of_multiprocessing_meet(tmp_path: Path, port: int, way: str) -> None:
+    count = 3 if way == "tcp" else 2
+    place = {
+        "environment": f"127.0.0.1:{port}",
+        "file": f"file://{tmp_path / 'meeting place'}",
+    }.get(way, f"tcp://localhost:{port}")
+    outcome = run(
+        STRANGERS, count, way, place, str(count), folder=tmp_path / "ranks", by_itself=True
+    )
+    assert outcome.code == 0, outcome.err
+    for rank in range(count):
+        own = [rank, count, [sum(range(1, count + 1))] * 3]
+        assert outcome.value(rank) == [own, own, [], str(rank), str(count)]
+    assert not (tmp_path / "meeting place").exists()
+
+
+@needs_mpi
+@needs_torchrun
+def test_every_collective_under_torchrun(tmp_path: Path) -> None:
+    # Its own server has the port that it names, so the ranks meet at another one.
+    options = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    outcome = run(HERE / "checks.py", 2, folder=tmp_path, torchrun=options)
+    assert outcome.code == 0, outcome.err
+    wanted = json.loads(json.dumps(dist.run_ranks(results, 2)))
+    for rank, expected in enumerate(wanted):
+        for name in CHECKS:
+            assert outcome.value(rank)[name] == expected[name]
+
+
+@needs_mpi
+@needs_torchrun
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("kill", "rank 1 ended without an exception"),
+        pytest.param(
+            *("raise", "rank 1 ended with ValueError: the data are rotten"), marks=pytest.mark.long
+        ),
+    ],
+)
+def test_others_under_torchrun_raise_and_name_the_rank(
+    tmp_path: Path, port: int, how: str, told: str
+) -> None:
+    options = ["--master-port", str(port), "--monitor-interval", "5"]
+    outcome = run(FAILING, 3, how, "1", "30", folder=tmp_path, torchrun=options)
+    assert outcome.code == 1
+    messages = [outcome.value(rank)[1] for rank in (0, 2)]
+    assert any(told in message for message in messages)
+
+
+@needs_mpi
+def test_a_port_of_another_program_beside_torchruns_is_passed_over(
+    tmp_path: Path, busy: int
+) -> None:
+    variables = {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RUN_ID": "test"}
+    place = f"127.0.0.1:{busy - 1}"
+    outcome = run(
+        *(STRANGERS, 2, "environment", place, "2"),
+        folder=tmp_path,
+        by_itself=True,
+        variables=variables,
+    )
+    assert outcome.code == 0, outcome.err
+    assert outcome.value(1)[0] == [1, 2, [3.0, 3.0, 3.0]]
+
+
+# What is told where they do not meet
+
+
+def outcomes(*ranks: Callable[[], None]) -> list[Any]:
+    """What each of several ranks ended with."""
+    found: list[Any] = [None] * len(ranks)
+
+    def one(position: int) -> None:
+        try:
+            ranks[position]()
+        except DistError as error:
+            found[position] = error
+
+    threads = [threading.Thread(target=one, args=(at,)) for at in range(len(ranks))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def coming(place: Rendezvous, rank: int, size: int, limit: float = 20.0) -> Callable[[], None]:
+    def come() -> None:
+        with met(place, rank, size, limit):
+            pytest.fail(f"rank {rank} met others")
+
+    return come
+
+
+@pytest.mark.parametrize(
+    ("others", "kind", "told"),
+    [
+        ([(1, 4)], DistTimeoutError, "ranks 2, 3 did not come within 1.5 s"),
+        ([(1, 4), (1, 4)], DistNetworkError, "two processes are rank 1"),
+        ([(1, 4), (2, 5)], DistNetworkError, "world_size is 4 on rank 0, but 5 on rank 2"),
+        ([(7, 4)], DistNetworkError, "rank 7 does not exist: world_size is 4"),
+    ],
+)
+def test_ranks_that_do_not_agree_are_told(
+    port: int, others: list[tuple[int, int]], kind: type[DistError], told: str
+) -> None:
+    place = rendezvous_of(f"tcp://127.0.0.1:{port}", {})
+    ranks = [(0, 4), *others]
+    found = outcomes(*(coming(place, rank, size, 1.5) for rank, size in ranks))
+    for (rank, _), error in zip(ranks, found, strict=True):
+        assert type(error) is kind
+        assert str(error) == f"init_process_group() on rank {rank}: {told}"
+
+
+def test_a_rank_that_ends_before_all_have_come_is_named(port: int) -> None:
+    place = rendezvous_of(f"tcp://127.0.0.1:{port}", {})
+
+    def ends() -> None:
+        while True:
+            try:
+                connection = socket.create_connection(("127.0.0.1", port))
+                break
+            except ConnectionRefusedError:
+                continue
+        with connection:
+            connection.sendall(b"2 3 somewhere\n")
+
+    first, _ = outcomes(coming(place, 0, 3), ends)
+    assert str(first).endswith("on rank 0: rank 2 ended before all ranks had come")
+
+
+def test_a_port_that_is_taken_is_named(busy: int) -> None:
+    place = rendezvous_of(f"tcp://127.0.0.1:{busy}", {})
+    first, second = outcomes(coming(place, 0, 2), coming(place, 1, 2, 3.0))
+    assert type(first) is DistNetworkError
+    assert f"rank 0 cannot listen at 127.0.0.1:{busy}: " in str(first)
+    assert "MASTER_PORT" in str(first)
+    assert type(second) is DistTimeoutError
+    assert str(second).endswith(
+        f"rank 0 did not come to 127.0.0.1:{busy} within 3 s: another program listens at "
+        f"127.0.0.1:{busy}"
+    )
+
+
+def test_a_rank_0_that_does_not_come_is_named(tmp_path: Path, port: int) -> None:
+    path = tmp_path / "left from another run"
+    path.write_text(f"{socket.gethostname()} {port}\n")
+    for method in (f"tcp://127.0.0.1:{port}", f"file://{path}"):
+        (error,) = outcomes(coming(rendezvous_of(method, {}), 1, 2, 0.5))
+        assert type(error) is DistTimeoutError
+        assert re.search(r"rank 0 did not come to .* within 0.5 s: 127.0.0.1:\d+: ", str(error))
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "told"),
+    [
+        ({"init_method": "udp://a:1"}, {}, "init_method must be 'env://', 'tcp://host:port' or"),
+        ({"init_method": "tcp://a"}, {}, "init_method must name host and port"),
+        ({"init_method": "tcp://a:port"}, {}, "init_method must name host and port"),
+        ({"init_method": "file://a/b"}, {}, "init_method must have the whole path of a file"),
+        (
+            {"init_method": "tcp://a:1?rank=x", "rank": -1},
+            {},
+            "rank of init_method must be",
+        ),
+        ({}, {}, "environment variable MASTER_ADDR expected, but not set"),
+        ({}, {"MASTER_ADDR": "a"}, "environment variable MASTER_PORT expected, but not set"),
+        ({}, {"MASTER_ADDR": "a", "MASTER_PORT": "70000"}, "MASTER_PORT must be a port"),
+        ({"rank": 2}, {}, r"rank must be in the interval \[0, 1\], got 2"),
+        ({"rank": -1}, {}, "rank must be given, by the argument or as environment variable RANK"),
+    ],
+)
+@needs_mpi
+def test_wrong_arguments_are_named(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], environment: dict[str, str], told: str
+) -> None:
+    for name in ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=told):
+        dist.init_process_group(
+            **{"backend": "mpi", "world_size": 2, "rank": 1, "timeout": 5.0, **given}
+        )
+
+
+def test_ports_after_torchruns_own_stay_ports() -> None:
+    environment = {
+        "MASTER_ADDR": "a",
+        "MASTER_PORT": "65530",
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+    }
+    ports = rendezvous_of(None, environment).ports
+    assert len(set(ports)) == PORTS_AFTER
+    assert 65530 not in ports
+    assert all(1024 <= port < 1 << 16 for port in ports)
+
+
+def test_a_program_that_is_started_again_does_not_meet_what_is_left_of_it() -> None:
+    environment = {"MASTER_ADDR": "a", "MASTER_PORT": "1", "TORCHELASTIC_RESTART_COUNT": "0"}
+    before = rendezvous_of("env://", environment)
+    environment["TORCHELASTIC_RESTART_COUNT"] = "1"
+    assert rendezvous_of("env://", environment).name != before.name
+
+
+@pytest.mark.parametrize(
+    ("hosts", "found"),
+    [
+        (["a"] * 4, "(vector,(0,1,4))"),
+        (["a", "a", "b", "b"], "(vector,(0,2,2))"),
+        (["a", "b", "a", "b"], "(vector,(0,2,1),(0,2,1))"),
+        (["a", "a", "b", "c", "c", "a"], "(vector,(0,1,2),(1,1,1),(2,1,2),(0,1,1))"),
+    ],
+)
+def test_machines_are_told_as_mpich_reads_them(hosts: list[str], found: str) -> None:
+    assert mapping(hosts) == found
