@@ -54,11 +54,16 @@ class Watched:
         self.complaints: list[str] = []
         self.page.on("console", lambda message: self._complain(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self._complain(str(error)))
-        self.page.on("requestfailed", lambda request: self._complain(f"failed: {request.url}"))
+        self.page.on("requestfailed", self._failed)
         self.page.on("request", lambda request: self._requested(request.url))
 
     def _complain(self, what: str) -> None:
         self.complaints.append(f"{self.page.url}: {what}")
+
+    def _failed(self, request: Any) -> None:
+        # A page that is left, or closed, need not have its icon.
+        if request.failure != "net::ERR_ABORTED":
+            self._complain(f"failed: {request.url}: {request.failure}")
 
     def _requested(self, url: str) -> None:
         if not url.startswith(("file:", "data:", "blob:", "about:")):

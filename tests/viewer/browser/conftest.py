@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("playwright")
-from playwright.sync_api import BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page
 
 from plugrad_viewer.page import page as page_of
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FLAGS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-# Milliseconds, on a machine that is busy with other tests.
-PATIENCE = 60_000
+from tests.browser import PATIENCE, chromium
 
 
 class Viewer:
@@ -89,28 +81,14 @@ class Viewer:
 
 
 @pytest.fixture(scope="session")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no Chromium here, and `make test` could not install it")
-    with sync_playwright() as playwright:
-        try:
-            context = playwright.chromium.launch_persistent_context(
-                tmp_path_factory.mktemp("chromium"),
-                executable_path=found,
-                headless=True,
-                args=list(FLAGS),
-            )
-        except Error as error:
-            pytest.skip(f"{found} does not start: {error.message.splitlines()[0]}")
-        context.add_init_script("try { localStorage.clear() } catch {}")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    with chromium(tmp_path_factory.mktemp("chromium")) as context:
         yield context
-        context.close()
 
 
 @pytest.fixture
 def opened(
-    chromium: BrowserContext, tmp_path: Path
+    browser: BrowserContext, tmp_path: Path
 ) -> Iterator[Callable[[Mapping[str, Any]], Viewer]]:
     """Opens a recording; in the end nothing was loaded but the file, and nothing was complained."""
     viewers: list[Viewer] = []
@@ -120,7 +98,7 @@ def opened(
     ) -> Viewer:
         file = tmp_path / f"page{len(viewers)}.html"
         file.write_text(page_of(data), encoding="utf-8")
-        page = chromium.new_page()
+        page = browser.new_page()
         page.set_default_timeout(PATIENCE)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

@@ -174,7 +174,6 @@ class MPICarrier(Carrier):
         comm, request = whole.Idup()
         _poll(request.Test, timeout, f"init_process_group() on rank {whole.Get_rank()}")
         tell_environment(comm)
-        comm.Barrier()
         forget_shared_memory()
         ended = end_with.monitor
         monitor = Monitor.start(comm, timeout) if ended is None else ended
