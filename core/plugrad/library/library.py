@@ -303,9 +303,10 @@ class Library(Scope):
     ) -> RegistrationHandle:
         """Register a kernel for every operator that has none for a key.
 
-        It is called as `fn(op, *args)`, or `fn(op, keyset, *args)` with `with_keyset`. An operator
-        that is made of others has none to run for a backend's key; with `with_keyset`, an object
-        with a method `precedes(op)` is called in the place of what it is made of where that is true.
+        It is called as `fn(op, *args)`, or `fn(op, keyset, *args)` with `with_keyset`. Operators
+        that are composed of others need none for a backend's key. If `fn` has a method
+        `precedes(op)`, it is called for those operators, too, for which that is true; this needs
+        `with_keyset`.
         """
         name = dispatch_key or self.dispatch_key
         if not name:

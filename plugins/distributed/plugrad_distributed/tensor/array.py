@@ -8,6 +8,7 @@ from typing import Any
 from plugrad import Tensor
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placements
+from plugrad_distributed.tensor.spec import DTensorSpec
 
 __all__ = ["Origin", "ShardedArray", "row_major"]
 
@@ -46,7 +47,20 @@ class ShardedArray:
         self.shape = tuple(shape)
         self.steps = row_major(self.shape) if steps is None else tuple(steps)
         self.origin = origin
-        self.spec: Any = None
+        self.spec: DTensorSpec | None = None
+
+    @classmethod
+    def of(cls, local: Tensor, spec: DTensorSpec, origin: Origin | None = None) -> ShardedArray:
+        """The array that lies as `spec` says."""
+        made = cls.__new__(cls)
+        made.local = local
+        made.mesh = spec.mesh
+        made.placements = spec.placements
+        made.shape = spec.shape
+        made.steps = spec.steps
+        made.origin = origin
+        made.spec = spec
+        return made
 
     @property
     def dtype(self) -> Any:

@@ -80,7 +80,14 @@ def host_generator(mesh: DeviceMesh) -> Any:
 
 def as_tensor(array: ShardedArray) -> Tensor:
     """A tensor around an array of this backend, outside any graph."""
-    made: Any = tensor_of(array, array.dtype, device_of(array.mesh))
+    spec = array.spec
+    if spec is None:
+        dtype, device = array.local.dtype, device_of(array.mesh)
+    else:
+        if spec.device is None:
+            spec.device = device_of(spec.mesh)
+        dtype, device = spec.dtype, spec.device
+    made: Any = tensor_of(array, dtype, device)
     return made  # type: ignore[no-any-return]  # its class is Tensor
 
 

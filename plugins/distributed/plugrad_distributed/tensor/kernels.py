@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import plugrad
 from plugrad import Tensor
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
-from plugrad_distributed.tensor.array import ShardedArray
+from plugrad_distributed.tensor.array import ShardedArray, row_major
 from plugrad_distributed.tensor.backend import NAME, as_tensor, mesh_at, write_back
 from plugrad_distributed.tensor.placement import Partial, Placement, Placements, Replicate
 from plugrad_distributed.tensor.plans import Plan, flat, make_plan
 from plugrad_distributed.tensor.redistribution import redistribute_local
-from plugrad_distributed.tensor.spec import DTensorSpec, Rule, specs_in
+from plugrad_distributed.tensor.spec import DTensorSpec, Rule, spec_of, specs_in
 
 __all__ = ["Call", "Kernel", "implicit_replication", "in_place", "run"]
 
@@ -36,6 +36,7 @@ MOST_PLANS = 4096
 
 _state = threading.local()
 _plans: dict[Any, Plan] = {}
+_inputs_in_place: dict[Any, list[Placements] | None] = {}
 
 
 @contextlib.contextmanager
@@ -65,10 +66,10 @@ class Call:
         moved: whether the result of a view shares no memory with its source; set by rules.
     """
 
-    def __init__(self, op: Any, args: list[Any], mesh: DeviceMesh, plan: Plan) -> None:
+    def __init__(self, op: Any, plan: Plan) -> None:
         self.op = op
-        self.args = args
-        self.mesh = mesh
+        self.args = plan.args
+        self.mesh = plan.mesh
         self.plan = plan
         self.moved = False
 
@@ -77,15 +78,10 @@ def _array(op: Any, value: Tensor, mesh: DeviceMesh) -> ShardedArray:
     """What stands for a tensor in a call on a mesh.
 
     Raises:
-        RuntimeError: it is a tensor of this rank with several elements, or lies on another mesh.
+        RuntimeError: it is a tensor of this rank with several elements.
     """
     array = value.array
     if isinstance(array, ShardedArray):
-        if array.mesh is not mesh and array.mesh != mesh:
-            raise RuntimeError(
-                f"{op.qualified_name}: all DTensors must be on one mesh, got {mesh!r} and "
-                f"{array.mesh!r}"
-            )
         return array
     if value.numel() != 1 and not getattr(_state, "implicit", False):
         raise RuntimeError(
@@ -96,6 +92,19 @@ def _array(op: Any, value: Tensor, mesh: DeviceMesh) -> ShardedArray:
     if value.ndim:
         local = local.to(mesh.device_type)
     return ShardedArray(local, mesh, (Replicate(),) * mesh.ndim, tuple(value.shape))
+
+
+def _same_mesh(op: Any, array: ShardedArray, mesh: DeviceMesh) -> None:
+    """Whether an array lies on a mesh.
+
+    Raises:
+        RuntimeError: it lies on another one.
+    """
+    if array.mesh is not mesh and array.mesh != mesh:
+        raise RuntimeError(
+            f"{op.qualified_name}: all DTensors must lie on one mesh, got {mesh!r} and "
+            f"{array.mesh!r}"
+        )
 
 
 def _mesh_of(args: tuple[Any, ...]) -> DeviceMesh:
@@ -111,7 +120,7 @@ def _mesh_of(args: tuple[Any, ...]) -> DeviceMesh:
 def _spec(array: ShardedArray) -> DTensorSpec:
     found: DTensorSpec | None = array.spec
     if found is None:
-        found = array.spec = DTensorSpec(
+        found = array.spec = spec_of(
             array.mesh, array.placements, array.shape, array.steps, array.dtype
         )
     return found
@@ -131,89 +140,113 @@ def _swapped(args: Any, replace: Any, kind: type) -> list[Any]:
     return found
 
 
-def _key(op: Any, mesh: DeviceMesh, args: list[Any]) -> Any:
-    """What a plan depends on; None if that cannot be told."""
-
-    def one(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return tuple(one(item) for item in value)
-        return value if isinstance(value, DTensorSpec) else (type(value), value)
-
-    key = (op.qualified_name, mesh, one(args))
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _plan(op: Any, rule: Rule, mesh: DeviceMesh, args: list[Any]) -> Plan:
-    key = _key(op, mesh, args)
-    found = None if key is None else _plans.get((key, id(rule)))
-    if found is None:
-        found = make_plan(op, rule, mesh, args)
-        if key is not None:
-            if len(_plans) >= MOST_PLANS:
-                _plans.clear()
-            _plans[key, id(rule)] = found
+def _read(op: Any, args: Any, mesh: DeviceMesh | None, arrays: list[ShardedArray]) -> list[Any]:
+    """What a plan depends on; appends what stands for the tensors to `arrays`."""
+    found: list[Any] = []
+    for value in args:
+        if isinstance(value, Tensor):
+            array = value.array
+            if not isinstance(array, ShardedArray):
+                array = _array(op, value, _mesh_of(args) if mesh is None else mesh)
+            arrays.append(array)
+            found.append(array.spec or _spec(array))
+        elif isinstance(value, (list, tuple)):
+            if mesh is None and flat(value, Tensor):
+                mesh = _mesh_of(args)
+            found.append(tuple(_read(op, value, mesh, arrays)))
+        elif isinstance(value, (int, float)):
+            # True, 1 and 1.0 are equal.
+            found.append((type(value), value))
+        else:
+            found.append(value)
     return found
+
+
+def _plan(
+    op: Any, rule: Rule, args: tuple[Any, ...], key: list[Any], arrays: Sequence[ShardedArray]
+) -> Plan:
+    try:
+        found = _plans.get((op, rule, *key))
+    except TypeError:  # what cannot be hashed
+        return _new_plan(op, rule, args, arrays)
+    if found is None:
+        found = _new_plan(op, rule, args, arrays)
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
+        _plans[(op, rule, *key)] = found
+    return found
+
+
+def _new_plan(op: Any, rule: Rule, args: tuple[Any, ...], arrays: Sequence[ShardedArray]) -> Plan:
+    mesh = _mesh_of(args)
+    for array in arrays:
+        _same_mesh(op, array, mesh)
+    told = iter(arrays)
+    return make_plan(op, rule, mesh, _swapped(args, lambda tensor: _spec(next(told)), Tensor))
 
 
 def run(op: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
     """Do a call by a rule."""
-    mesh = _mesh_of(args)
-    arrays = [_array(op, tensor, mesh) for tensor in flat(args, Tensor)]
-    told = iter(arrays)
-    specs = _swapped(args, lambda tensor: _spec(next(told)), Tensor)
-    plan = _plan(op, rule, mesh, specs)
-    parts = iter(
-        [
-            redistribute_local(array.local, mesh, array.placements, wanted, array.shape)
+    arrays: list[ShardedArray] = []
+    plan = _plan(op, rule, args, _read(op, args, None, arrays), arrays)
+    if plan.stays:
+        parts = [array.local for array in arrays]
+    else:
+        parts = [
+            redistribute_local(array.local, array.mesh, array.placements, wanted, array.shape)
             for array, wanted in zip(arrays, plan.inputs, strict=True)
         ]
-    )
-    local_args = _swapped(args, lambda tensor: next(parts), Tensor)
-    call = Call(op, specs, mesh, plan)
-    out = op.call(tuple(local_args)) if rule.local is None else rule.local(call, local_args)
+    if plan.places is None:
+        given = iter(parts)
+        local_args = _swapped(args, lambda tensor: next(given), Tensor)
+    else:
+        local_args = list(args)
+        for place, part in zip(plan.places, parts, strict=True):
+            local_args[place] = part
+    moved = not plan.stays and arrays[0].placements != plan.inputs[0]
+    if rule.local is None:
+        out = op.call(tuple(local_args))
+    else:
+        call = Call(op, plan)
+        out = rule.local(call, local_args)
+        moved = moved or call.moved
     origin = None
-    moved = call.moved or bool(arrays and arrays[0].placements != plan.inputs[0])
-    if op.schema.is_view and (moved or arrays[0].origin is not None):
+    if plan.is_view and (moved or arrays[0].origin is not None):
         origin = (arrays[0], op, tuple(args[1:]))
-    return _wrapped(call, out, origin)
+    return _wrapped(plan, out, origin)
 
 
-def _wrapped(call: Call, out: Any, origin: Any) -> Any:
-    if not call.op.schema.returns:
+def _wrapped(plan: Plan, out: Any, origin: Any) -> Any:
+    count = len(plan.outputs)
+    if count == 1:
+        return _made(plan, 0, out, origin)
+    if count == 0:
         return None
-    several = len(call.op.schema.returns) > 1
-    results = tuple(out) if several else (out,)
-    plan = call.plan
-    made = [
-        _made(call, result, placements, shape, steps, origin)
-        for result, placements, shape, steps in zip(
-            results, plan.outputs, plan.shapes, plan.steps, strict=True
-        )
-    ]
-    if not several:
-        return made[0]
+    made = [_made(plan, number, result, origin) for number, result in enumerate(out)]
     return tuple(made) if type(out) in (tuple, list) else type(out)(*made)
 
 
-def _made(
-    call: Call, result: Any, placements: Placements, shape: Any, steps: Any, origin: Any
-) -> Any:
+def _made(plan: Plan, number: int, result: Any, origin: Any) -> Any:
+    placements = plan.outputs[number]
     if isinstance(result, Tensor):
+        spec = plan.specs[number]
+        if spec is None or spec.dtype is not result.dtype:
+            shape, steps = plan.shapes[number], plan.steps[number]
+            size = tuple(result.shape) if shape is None else tuple(shape)
+            strides = row_major(size) if steps is None else tuple(steps)
+            spec = spec_of(plan.mesh, placements, size, strides, result.dtype)
+            if shape is not None:
+                plan.specs[number] = spec
         where = None if origin is None else (*origin, -1)
-        shape = result.shape if shape is None else shape
-        return as_tensor(ShardedArray(result, call.mesh, placements, shape, steps, where))
+        return as_tensor(ShardedArray.of(result, spec, where))
     if isinstance(result, (list, tuple)):
         found = []
-        shape = [tuple(item.shape) for item in result] if shape is None else shape
+        shapes, steps = plan.shapes[number], plan.steps[number]
+        shapes = [tuple(item.shape) for item in result] if shapes is None else shapes
         steps = [None] * len(result) if steps is None else steps
-        for number, (item, size, step) in enumerate(zip(result, shape, steps, strict=True)):
-            where = None if origin is None else (*origin, number)
-            array = ShardedArray(item, call.mesh, placements, size, step, where)
-            found.append(as_tensor(array))
+        for place, (item, size, step) in enumerate(zip(result, shapes, steps, strict=True)):
+            where = None if origin is None else (*origin, place)
+            found.append(as_tensor(ShardedArray(item, plan.mesh, placements, size, step, where)))
         return tuple(found) if isinstance(result, tuple) else found
     return result
 
@@ -239,11 +272,8 @@ def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any
             f"{op.qualified_name}: a DTensor cannot be written into a plugrad.Tensor; "
             "full_tensor() gives the whole, to_local() this rank's part"
         )
-    mesh = array.mesh
-    arrays = [_array(op, tensor, mesh) for tensor in flat(args, Tensor)]
-    told = iter(arrays)
-    specs = _swapped(args, lambda tensor: _spec(next(told)), Tensor)
-    wanted = _inputs_for(rule, specs, array.placements)
+    arrays: list[ShardedArray] = []
+    wanted = _inputs(op, rule, args, _read(op, args, None, arrays), arrays)
     if functional is None and wanted is None:
         return _write_whole(op, target, array, arrays, args)
     if wanted is None:
@@ -252,13 +282,36 @@ def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any
         return target
     parts = iter(
         [
-            redistribute_local(one.local, mesh, one.placements, placements, one.shape)
+            redistribute_local(one.local, one.mesh, one.placements, placements, one.shape)
             for one, placements in zip(arrays, wanted, strict=True)
         ]
     )
     op.call(tuple(_swapped(args, lambda tensor: next(parts), Tensor)))
-    write_back(array)
+    if array.origin is not None:
+        write_back(array)
     return target
+
+
+def _inputs(
+    op: Any, rule: Rule, args: tuple[Any, ...], key: list[Any], arrays: Sequence[ShardedArray]
+) -> list[Placements] | None:
+    """`_inputs_for`, kept by what it depends on."""
+    whole_key: Any = (op, rule, *key)
+    try:
+        if whole_key in _inputs_in_place:
+            return _inputs_in_place[whole_key]
+    except TypeError:  # what cannot be hashed
+        whole_key = None
+    for array in arrays:
+        _same_mesh(op, array, arrays[0].mesh)
+    told = iter(arrays)
+    specs = _swapped(args, lambda tensor: _spec(next(told)), Tensor)
+    found = _inputs_for(rule, specs, arrays[0].placements)
+    if whole_key is not None:
+        if len(_inputs_in_place) >= MOST_PLANS:
+            _inputs_in_place.clear()
+        _inputs_in_place[whole_key] = found
+    return found
 
 
 def _inputs_for(rule: Rule, specs: list[Any], target: Placements) -> list[Placements] | None:

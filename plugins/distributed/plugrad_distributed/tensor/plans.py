@@ -17,21 +17,33 @@ from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, replicate
 __all__ = ["Plan", "flat", "make_plan", "results_on_meta"]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Plan:
     """How a call runs.
 
     Attributes:
+        mesh: the ranks.
+        args: those of the call, with specs in place of tensors.
         inputs: placements of the tensors among the arguments, in their order.
+        stays: whether the tensors lie so already.
+        places: where they are among the arguments; None if there are some in lists.
         outputs: placements of the results.
         shapes, steps: of the results; lists of them for results that are lists. None where they are
             those of each rank's result.
+        is_view: whether results are views of the first argument.
+        specs: of results that are tensors, once they were made.
     """
 
+    mesh: DeviceMesh
+    args: Sequence[Any]
     inputs: tuple[Placements, ...]
     outputs: tuple[Placements, ...]
     shapes: tuple[Any, ...]
     steps: tuple[Any, ...]
+    is_view: bool
+    stays: bool
+    places: tuple[int, ...] | None
+    specs: list[DTensorSpec | None]
 
 
 def flat(values: Sequence[Any], kind: type) -> list[Any]:
@@ -59,7 +71,13 @@ def make_plan(op: Any, rule: Rule, mesh: DeviceMesh, args: Sequence[Any]) -> Pla
     columns = [_cheapest(op, choices, specs, mesh_dim, count) for mesh_dim in range(mesh.ndim)]
     inputs = tuple(tuple(column[1][number] for column in columns) for number in range(len(specs)))
     outputs = tuple(tuple(column[0][number] for column in columns) for number in range(count))
-    return Plan(inputs, outputs, shapes, steps)
+    stays = all(spec.placements == one for spec, one in zip(specs, inputs, strict=True))
+    places = tuple(n for n, value in enumerate(args) if isinstance(value, DTensorSpec))
+    return Plan(
+        *(mesh, args, inputs, outputs, shapes, steps, op.schema.is_view, stays),
+        places if len(places) == len(specs) else None,
+        [None] * count,
+    )
 
 
 def _geometry(

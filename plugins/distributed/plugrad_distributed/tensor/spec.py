@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.placement import Placement, Placements, Replicate, part_of
 
-__all__ = ["Choice", "DTensorSpec", "Rule", "aligned", "alike", "replicated", "specs_in"]
+__all__ = ["Choice", "DTensorSpec", "Rule", "aligned", "alike", "replicated", "spec_of", "specs_in"]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class DTensorSpec:
-    """A DTensor without its elements, for rules.
+    """A DTensor without its elements, for rules. Nobody changes it; `spec_of` gives the same one
+    for the same attributes, so that plans are found by identity.
 
     Attributes:
         mesh: the ranks.
@@ -22,6 +23,7 @@ class DTensorSpec:
         shape: that of the whole.
         steps: the strides of the whole.
         dtype: the type of the elements.
+        device: that of the DTensor, once one was made.
     """
 
     mesh: DeviceMesh
@@ -29,6 +31,7 @@ class DTensorSpec:
     shape: tuple[int, ...]
     steps: tuple[int, ...]
     dtype: Any
+    device: Any = field(default=None, repr=False)
 
     @property
     def ndim(self) -> int:
@@ -57,12 +60,35 @@ class DTensorSpec:
         return part_of(self.shape[dim], count, count - 1)[0] > 0
 
 
+# They are forgotten when there are too many.
+MOST_SPECS = 4096
+
+_specs: dict[Any, DTensorSpec] = {}
+
+
+def spec_of(
+    mesh: DeviceMesh,
+    placements: Placements,
+    shape: tuple[int, ...],
+    steps: tuple[int, ...],
+    dtype: Any,
+) -> DTensorSpec:
+    """The spec with these attributes."""
+    key = (mesh, placements, shape, steps, dtype)
+    found = _specs.get(key)
+    if found is None:
+        if len(_specs) >= MOST_SPECS:
+            _specs.clear()
+        found = _specs.setdefault(key, DTensorSpec(*key))
+    return found
+
+
 # Placements of the results, and of the arguments in their order, along one dimension of a mesh:
 # None for what is not a tensor, a list for a list of tensors.
 Choice = tuple[Sequence[Any], Sequence[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """How an operator goes about DTensors.
 
