@@ -226,7 +226,7 @@ def summary() -> str:
     cores = about["core"]
     if float(about["load"]) > BUSY:
         sentences.append(
-            "Other programs kept the machine busy, so times of this run say little about either side."
+            "Other programs kept the machine busy, so the times of this run say little."
         )
     sentences.append(
         f"Measured on {about['date']}: {about['machine']}; the core {cores}; {about['extras']}; "
