@@ -176,6 +176,8 @@ def table(model: str) -> str:
 WAYS = ["data parallel", "fully sharded", "tensor parallel", "pipeline"]
 # Predictions that are further off are said to be.
 CLOSE = 0.2
+# Above this load before a run, processes of others have a part in all times.
+BUSY = 1.0
 
 
 def measured_table() -> str:
@@ -228,6 +230,10 @@ def summary() -> str:
             f"measured" + (f"; the others are {'; '.join(far)}." if far else ".")
         )
     cores = about["core"]
+    if float(about["load"]) > BUSY:
+        sentences.append(
+            "Other programs kept the machine busy, so the times of this run say little."
+        )
     sentences.append(
         f"Measured on {about['date']}: {about['machine']}; the core {cores}; {about['extras']}; "
         f"{about['mpi']}; one thread for each process; a load of {about['load']} before the run; "

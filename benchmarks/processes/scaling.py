@@ -275,7 +275,7 @@ def about(load: float) -> dict[str, str]:
         "machine": f"{os.cpu_count()} cores, {processor()}",
         "core": "interpreted" if origin.endswith(".py") else "compiled",
         "extras": extras(),
-        "mpi": import_module("mpi4py.MPI").Get_library_version().split("\n")[0].strip(),
+        "mpi": " ".join(import_module("mpi4py.MPI").Get_library_version().split("\n")[0].split()),
         "load": f"{load:.1f}",
     }
 

@@ -30,6 +30,12 @@ from plugrad_distributed.distributed.pipelining.microbatch import (
     split_args_kwargs_into_chunks,
 )
 from plugrad_distributed.distributed.pipelining.orders import Action
+from plugrad_distributed.distributed.pipelining.pipe import (
+    Pipe,
+    SplitPoint,
+    pipe_split,
+    pipeline,
+)
 from plugrad_distributed.distributed.pipelining.schedules import (
     PipelineScheduleMulti,
     PipelineScheduleSingle,
@@ -44,6 +50,7 @@ from plugrad_distributed.distributed.pipelining.stage import PipelineStage
 
 __all__ = [
     "Action",
+    "Pipe",
     "PipelineScheduleMulti",
     "PipelineScheduleSingle",
     "PipelineStage",
@@ -53,7 +60,10 @@ __all__ = [
     "ScheduleInterleavedZeroBubble",
     "ScheduleLoopedBFS",
     "ScheduleZBVZeroBubble",
+    "SplitPoint",
     "TensorChunkSpec",
     "merge_chunks",
+    "pipe_split",
+    "pipeline",
     "split_args_kwargs_into_chunks",
 ]
