@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations
 from typing import Any, get_type_hints
 
 from plugrad_viewer.recording import format as form
@@ -73,9 +73,8 @@ def _validate_tables(data: Any) -> None:
         for saved in node["saved"]:
             assert set(saved) == set(get_type_hints(form.Saved))
     # No node stands on another: the page draws boxes of 132 x 34 pixels.
-    places = sorted((node["y"], node["x"]) for node in nodes)
-    for (y, x), (below, right) in pairwise(places):
-        assert below - y >= 64 or (below == y and right - x >= 150)
+    for first, second in combinations([(node["x"], node["y"]) for node in nodes], 2):
+        assert abs(first[0] - second[0]) >= 149.8 or abs(first[1] - second[1]) >= 47.8
 
 
 def _validate_events(data: Any) -> None:

@@ -447,7 +447,7 @@ class PluginManager:
 
     def loadable_namespaces(self) -> list[str]:
         """Names of plugins that are not loaded, and may bring operators when they are."""
-        known = ("nn", "distributions", "as_torch", "onnx", *messages.PUBLISHED_BACKENDS)
+        known = ("nn", "distributions", "as_torch", "onnx", "viewer", *messages.PUBLISHED_BACKENDS)
         names = [
             plugin.name.replace("-", "_")
             for plugin in self._ordered()

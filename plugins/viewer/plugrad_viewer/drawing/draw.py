@@ -9,9 +9,9 @@ from typing import Any
 
 import plugrad
 from plugrad_viewer.drawing.graphs import nodes_behind, nodes_of_capture, nodes_of_model
-from plugrad_viewer.drawing.modules import picture_of
+from plugrad_viewer.drawing.modules import picture_of, place_nodes
 from plugrad_viewer.drawing.picture import Picture, words_for_bytes
-from plugrad_viewer.drawing.places import place, place_nodes
+from plugrad_viewer.drawing.places import place
 from plugrad_viewer.drawing.svg import svg
 from plugrad_viewer.recording.format import Module, Node, about_now, empty
 
@@ -84,7 +84,7 @@ class Drawing:
             {**node, "kind": "leaf" if node["kind"] == "input" else node["kind"]}
             for node in self._nodes
         ]
-        place_nodes(nodes)
+        place_nodes(nodes, self._modules)
         about = about_now(self._title)
         return page(
             {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from plugrad_viewer.drawing.picture import (
     Box,
@@ -17,7 +18,11 @@ from plugrad_viewer.drawing.picture import (
     words_for_bytes,
     words_for_shape,
 )
+from plugrad_viewer.drawing.places import place
 from plugrad_viewer.recording.format import Module, Node
+
+# Of every node on the page, which writes less into it.
+ON_PAGE: Final = (132.0, 34.0)
 
 
 @dataclass
@@ -164,3 +169,17 @@ def box_of(node: Node, group: int) -> Box:
             for each in saved
         ]
     return Box(lines, node["kind"], "\n".join(about), group)
+
+
+def place_nodes(nodes: Sequence[Node], modules: Sequence[Module]) -> None:
+    """Give nodes their `x` and `y` for the page: leaves above what is computed from them, and each
+    module's nodes apart from those of others."""
+    builder = _Builder(nodes, modules, (), None)
+    picture = builder.build()
+    for box in picture.boxes:
+        box.size = ON_PAGE
+    places = place(picture).boxes
+    for number, node in enumerate(nodes):
+        left, top, width, height = places[builder.boxes[number]]
+        node["x"] = round(left + width / 2, 1)
+        node["y"] = round(top + height / 2, 1)

@@ -22,19 +22,25 @@ class Box:
         kind: "function", "leaf", "root", "input" or "module": how it looks.
         about: what is shown where the mouse points, and read out.
         group: the number of its group; -1 for none.
+        size: width and height, if the words do not decide them.
     """
 
     lines: list[str]
     kind: str
     about: str
     group: int = -1
+    size: tuple[float, float] | None = None
 
     @property
     def width(self) -> float:
+        if self.size is not None:
+            return self.size[0]
         return max(len(line) for line in self.lines) * LETTER + 2 * PADDING
 
     @property
     def height(self) -> float:
+        if self.size is not None:
+            return self.size[1]
         return len(self.lines) * LINE + PADDING
 
 

@@ -14,7 +14,6 @@ from typing import Final
 
 from plugrad_viewer.drawing.layers import columns_of, layers_of
 from plugrad_viewer.drawing.picture import LETTER, Picture
-from plugrad_viewer.recording.format import Node
 
 BETWEEN_BOXES: Final = 18.0
 BETWEEN_LAYERS: Final = 30.0
@@ -25,9 +24,6 @@ PASSAGE: Final = 8.0
 SWEEPS: Final = 6
 # Edges over more layers than that get no room of their own once there are many.
 MANY_PASSAGES: Final = 30_000
-# What the page needs between the middles of nodes.
-COLUMN: Final = 160.0
-LAYER: Final = 72.0
 
 Point = tuple[float, float]
 
@@ -311,14 +307,3 @@ def _settle(
         for _ in range(count):
             middles[row[place]] = total / count + offsets[place]
             place += 1
-
-
-def place_nodes(nodes: list[Node]) -> None:
-    """Give nodes their `x` and `y` for the page: the leaves above, what is computed from them
-    below."""
-    edges = list({(end, start) for start, node in enumerate(nodes) for end, _ in node["edges"]})
-    leaves = frozenset(index for index, node in enumerate(nodes) if node["kind"] == "leaf")
-    layers = layers_of(len(nodes), edges, leaves)
-    for node, layer, column in zip(nodes, layers, columns_of(layers, edges), strict=True):
-        node["x"] = round(column * COLUMN, 1)
-        node["y"] = layer * LAYER

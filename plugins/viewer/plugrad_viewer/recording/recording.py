@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final
 
 from plugrad.plugins.watching import watching
-from plugrad_viewer.drawing.places import place_nodes
+from plugrad_viewer.drawing.modules import place_nodes
 from plugrad_viewer.recording.assembly import Assembly
 from plugrad_viewer.recording.format import VERSION, About, Data, about_now
 from plugrad_viewer.recording.names import hook_modules
@@ -130,7 +130,7 @@ class Recording:
         for call, place in zip(found.calls, found.places, strict=True):
             if place is not None:
                 call["source"] = [parts[place], place[1]]
-        place_nodes(found.nodes)
+        place_nodes(found.nodes, recorder.names.modules)
         truncated = f"after {self._limit} events" if self._truncated else None
         return {
             "version": VERSION,
