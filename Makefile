@@ -32,7 +32,7 @@ torture: ## Hard use at random against PyTorch; prints a program for each findin
 lint: ## ruff, mypy --strict, pyright on the documentation's code, the layers of docs/design.md
 	@$(WORKSPACE) lint
 
-docs: ## Build the documentation site, strictly, into build/site
+docs: ## Build the documentation site, strictly, into build/site, and try it in a browser
 	@$(WORKSPACE) docs $(ARGS)
 
 bench: ## Measure against PyTorch (if installed) and NumPy; writes docs/performance.md

@@ -50,6 +50,8 @@ FILTER = """\
 </div>
 
 """
+# Pages without a table of contents beside them: their text needs the room.
+WIDE = {"index.md", *FILTERED}
 # A table, or the heading of the section that it is in.
 TABLE = re.compile(r"^(##|\|) ", re.MULTILINE)
 # The steps of the changelog, which are the parts of a version.
@@ -91,8 +93,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     weigh(uri, page.meta)
     if uri == OUTSIDE["CHANGELOG.md"]:
         markdown = STEP.sub(lambda found: f"### {found[1].upper()}{found[2]}", markdown)
-    if uri in FILTERED:
+    if uri in WIDE:
         page.meta["hide"] = ["toc"]
+    if uri in FILTERED:
         box = FILTER.format(words=FILTERED[uri])
         markdown = TABLE.sub(lambda found: box + found[0], markdown, count=1)
     source = next((path for path, target in OUTSIDE.items() if target == uri), f"docs/{uri}")

@@ -411,12 +411,18 @@ def lint(arguments: Sequence[str]) -> int:
 
 
 def docs(arguments: Sequence[str]) -> int:
-    """The site: its reference is read from the sources, and from plugrad as it is installed."""
+    """The site, and its tests: its reference is read from the sources, and from plugrad as it is
+    installed."""
     workspace = Workspace()
     workspace.install_with(["docs"])
     workspace.generate()
     quiet = {"NO_MKDOCS_2_WARNING": "1"}  # advertisement of a successor
-    return call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments, **quiet)
+    code = call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments, **quiet)
+    if code or arguments:
+        return code
+    find_browser()
+    where = {"PLUGRAD_SITE": str(ROOT / "build" / "site")}
+    return call(PYTHON, "-m", "pytest", "-q", "tests/docs/site", **where)
 
 
 def bench(arguments: Sequence[str]) -> int:

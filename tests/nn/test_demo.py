@@ -39,6 +39,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 def test_it_leaves_its_files(finished: tuple[Path, Any]) -> None:
     folder, _ = finished
     assert sorted(path.name for path in folder.iterdir()) == [
+        "checkpoint.safetensors",
         "curves.png",
         "metrics.json",
         "misclassified.png",
@@ -58,23 +59,21 @@ def test_it_says_where_the_backend_came_from_and_how_to_choose(
 
 
 def test_the_saved_model_reproduces_the_reported_accuracy(finished: tuple[Path, Any]) -> None:
-    from plugrad_nn.demo import digits, models, training
+    from plugrad_nn.demo import digits, models
 
     folder, _ = finished
     metrics = json.loads((folder / "metrics.json").read_text())
     model = models.mlp()
     model.load_state_dict(plugrad.load(folder / "model.safetensors"))
     _, held_out = digits.load(seed=3)
-    assert training.evaluate(model, held_out).accuracy == pytest.approx(
-        metrics["accuracy"], abs=1e-6
-    )
+    assert digits.evaluate(model, held_out).accuracy == pytest.approx(metrics["accuracy"], abs=1e-6)
     assert len(metrics["mistakes"]) == round((1 - metrics["accuracy"]) * metrics["held_out"])
 
 
 def test_the_same_seed_gives_the_same_run(finished: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = finished
     quick(tmp_path, "--seed", "3")
-    again = json.loads((tmp_path / "digits-mlp" / "metrics.json").read_text())
+    again = json.loads((tmp_path / "digits-mlp-1" / "metrics.json").read_text())
     before = json.loads((folder / "metrics.json").read_text())
     for key in ("accuracy", "final_loss", "accuracy_by_epoch", "mistakes"):
         assert again[key] == before[key]
@@ -94,6 +93,155 @@ def test_an_unknown_backend_is_explained_with_exit_code_2(tmp_path: Path) -> Non
     assert "No backend named 'nope' is installed" in result.output
     assert "pip install plugrad-nope" in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_gets_a_line_for_each_epoch(finished: tuple[Path, Any]) -> None:
+    _, result = finished
+    lines = [line for line in result.output.splitlines() if line.startswith("epoch ")]
+    assert [line.split()[1] for line in lines] == ["1/2", "2/2"]
+    assert all("accuracy" in line for line in lines)
+
+
+def test_it_ends_with_what_to_open_and_what_to_try_next(finished: tuple[Path, Any]) -> None:
+    folder, result = finished
+    ending = result.output[result.output.index("Open:") :]
+    assert str(folder / "misclassified.png") in ending
+    assert "plugrad demo text" in ending
+    assert "cuda" not in ending
+
+
+def test_runs_are_numbered_and_none_is_overwritten(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert quick(tmp_path, "--epochs", "1").exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits-mlp-1", "digits-mlp-2"]
+
+
+def test_a_name_that_is_there_is_refused(finished: tuple[Path, Any]) -> None:
+    folder, _ = finished
+    before = (folder / "metrics.json").read_bytes()
+    result = quick(folder.parent, "--name", "first")
+    assert result.exit_code == 2
+    assert "choose another --name, or go on with --resume" in result.output
+    assert (folder / "metrics.json").read_bytes() == before
+
+
+def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Oracle: the same run that nobody stopped."""
+    from plugrad_nn.demo.watching import Lines
+
+    quick(tmp_path, "--epochs", "3", "--name", "whole")
+
+    def stop(self: Lines, epoch: int, curves: Any, done: bool) -> None:
+        if epoch == 2 and not done:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lines, "__call__", stop)
+        stopped = quick(tmp_path, "--epochs", "3")
+    assert stopped.exit_code == 130
+    assert "--resume goes on" in stopped.output
+    resumed = quick_resume(tmp_path)
+    assert "Going on after epoch 1" in resumed.output
+    whole = json.loads((tmp_path / "whole" / "metrics.json").read_text())
+    both = json.loads((tmp_path / "digits-mlp-1" / "metrics.json").read_text())
+    for key in ("final_loss", "accuracy_by_epoch", "steps"):
+        assert both[key] == whole[key]
+
+
+def quick_resume(runs: Path, *arguments: str) -> Any:
+    return run("--model", "mlp", "--runs", str(runs), "--resume", *arguments)
+
+
+def test_a_finished_run_goes_on_for_more_epochs_only(tmp_path: Path) -> None:
+    quick(tmp_path)
+    done = quick_resume(tmp_path)
+    assert done.exit_code == 2
+    assert "is finished, with 2 epochs: --epochs 4 goes on" in done.output
+    assert quick_resume(tmp_path, "--epochs", "3").exit_code == 0
+    metrics = json.loads((tmp_path / "digits-mlp-1" / "metrics.json").read_text())
+    assert len(metrics["accuracy_by_epoch"]) == 3
+
+
+def test_without_a_run_there_is_nothing_to_resume(tmp_path: Path) -> None:
+    result = quick_resume(tmp_path)
+    assert result.exit_code == 2
+    assert "there is no run to resume" in result.output
+
+
+def test_backends_are_compared_in_a_table(tmp_path: Path) -> None:
+    """On one backend twice, which has the same figures."""
+    result = quick(tmp_path, "--compare", "cpu,cpu")
+    assert result.exit_code == 0, result.output
+    head, *rows = result.output.splitlines()[-3:]
+    assert head.split()[:3] == ["device", "accuracy", "seconds"]
+    first, second = (row.split() for row in rows)
+    assert first[:2] == second[:2]
+    assert first[-1].endswith("digits-mlp-1")
+
+
+def test_all_backends_to_compare_must_be_there(tmp_path: Path) -> None:
+    result = quick(tmp_path, "--compare", "cpu,nope")
+    assert result.exit_code == 2
+    assert "No backend named 'nope'" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--compare", "cpu", "--backend", "cpu"], "--compare cannot be combined with --backend"),
+        (["--compare", "cpu,"], "--compare takes names with commas between, got 'cpu,'"),
+        (["text"], "--model is for digits; text has one model"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    tmp_path: Path, arguments: list[str], problem: str
+) -> None:
+    result = quick(tmp_path, *arguments)
+    assert result.exit_code == 2
+    assert problem in result.output
+
+
+def test_recording_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plugrad_nn.demo.advice.has_viewer", lambda: False)
+    result = quick(tmp_path, "--record")
+    assert result.exit_code == 2
+    assert "--record needs plugrad-viewer: pip install plugrad-viewer" in result.output
+
+
+def test_a_step_is_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("plugrad_viewer")
+    result = quick(tmp_path, "--epochs", "1", "--record")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "digits-mlp-1" / "replay.html").read_text()
+    assert "AddmmBackward0" in page
+    assert "replay.html" in result.output
+
+
+def test_text_is_learnt_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: a model that knows nothing pays log2(97) bits for a character."""
+    from plugrad_nn.demo import text
+
+    monkeypatch.setattr(text, "CHARACTERS", 60_000)
+    monkeypatch.setattr(text, "STEPS", 12)
+    monkeypatch.setattr("plugrad_nn.demo.outcome.WRITTEN_CHARACTERS", 20)
+    result = run("text", "--epochs", "2", "--runs", str(tmp_path), "--batch-size", "8")
+    assert result.exit_code == 0, result.output
+    metrics = json.loads((tmp_path / "text-1" / "metrics.json").read_text())
+    first, last = metrics["bits_by_epoch"]
+    assert last < first < math.log2(97)
+    written = (tmp_path / "text-1" / "written.txt").read_text()
+    assert written.startswith("def ")
+    assert set(written) <= set(text.ALPHABET)
+
+
+def test_zlib_is_told_what_came_before() -> None:
+    from plugrad_nn.demo.text import bits_of_zlib
+
+    text = "import os\nimport sys\n" * 20
+    assert bits_of_zlib(text, text) < 0.5 * bits_of_zlib("", text)
 
 
 @pytest.mark.slow
@@ -116,11 +264,11 @@ def test_several_processes_share_each_batch(tmp_path: Path) -> None:
     # One process speaks for both.
     assert done.stdout.count("held-out digits are right") == 1
     assert "on 2 processes" in done.stdout
-    metrics = json.loads((tmp_path / "digits-mlp" / "metrics.json").read_text())
+    metrics = json.loads((tmp_path / "digits-mlp-1" / "metrics.json").read_text())
     assert metrics["processes"] == 2
     assert metrics["steps"] == 2 * math.ceil(1438 / 32)
     assert metrics["accuracy"] > 0.8
-    assert (tmp_path / "digits-mlp" / "model.safetensors").exists()
+    assert (tmp_path / "digits-mlp-1" / "model.safetensors").exists()
 
 
 def test_a_batch_that_cannot_be_shared_is_refused(tmp_path: Path) -> None:

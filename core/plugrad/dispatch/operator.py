@@ -303,7 +303,8 @@ class Operator:
                     return made
             decomposition = self._decomposition()
             if decomposition is not None:
-                return decomposition
+                first = _first_fallback(key, self)
+                return decomposition if first is None else FallbackFor(self, first)
         elif key.functionality == keys.AUTOCAST:
             if key.backend == keys.OUTER_LEVEL:
                 return KERNEL_HOOKS.autocast_at_levels(self)
@@ -541,12 +542,22 @@ def _forget_declared(qualified_names: set[str]) -> None:
 set_undo(_forget_declared)
 
 
+def _first_fallback(key: DispatchKey, op: Operator) -> Any:
+    """A key's fallback, if it comes before the operator's decomposition."""
+    stack = _fallbacks.get(key)
+    if not stack:
+        return None
+    precedes = getattr(stack[-1], "precedes", None)
+    return stack[-1] if precedes is not None and precedes(op) else None
+
+
 def register_fallback(
     key: DispatchKey, kernel: Any, kept: list[Any] | None = None
 ) -> RegistrationHandle:
     """A kernel for every operator that has none of its own for a key.
 
-    It is called as `kernel(op, keyset, *args)`; `FALLTHROUGH` lets dispatch go on.
+    It is called as `kernel(op, keyset, *args)`; `FALLTHROUGH` lets dispatch go on. It comes before
+    the decomposition of an operator for which its `precedes(op)` is true, if it has such a method.
 
     Args:
         kept: gets the handle before the kernel is there.

@@ -33,7 +33,8 @@ def readable(carrier: Carrier, tensor: Tensor) -> Buffer:
     tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.device.type in carrier.devices:
         return tensor.contiguous().array
-    return np.ascontiguousarray(tensor.cpu().array)
+    staged = _staged(tensor)
+    return np.ascontiguousarray(tensor.cpu().array) if staged is None else staged
 
 
 def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]:
@@ -52,13 +53,43 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
             increment_version(tensor)
 
         return array, written
-    buffer = np.array(own.resolve_conj().resolve_neg().cpu().array, order="C", copy=True)
+    own = own.resolve_conj().resolve_neg()
+    if own.device.type in carrier.devices and own.device.type != "cpu":
+        copied = own.contiguous()
+        return copied.array, _written_back(tensor, copied)
+    staged = _staged(own)
+    if staged is None:
+        buffer = np.array(own.cpu().array, order="C", copy=True)
+        return buffer, _written_back(tensor, plugrad.from_numpy(buffer))
+
+    def copy_back() -> None:
+        # The device reads page-locked memory when its stream comes to it.
+        found = plugrad.from_numpy(staged).to(own.device, non_blocking=True)
+        _written_back(tensor, found)()
+
+    return staged, copy_back
+
+
+def _written_back(tensor: Tensor, found: Tensor) -> Callable[[], None]:
+    """What copies to a tensor."""
 
     def copy_back() -> None:
         with plugrad.no_grad():
-            tensor.copy_(plugrad.from_numpy(buffer))
+            tensor.copy_(found)
 
-    return buffer, copy_back
+    return copy_back
+
+
+def _staged(tensor: Tensor) -> Buffer | None:
+    """A copy in page-locked memory of the host, for a tensor of a device that works in the order of
+    streams, which reads and writes such memory by itself; None for others."""
+    streams = getattr(getattr(plugrad, tensor.device.type, None), "current_stream", None)
+    if tensor.device.type == "cpu" or streams is None:
+        return None
+    copied = tensor.contiguous().to("cpu", non_blocking=True).array
+    # The copy is under way on this stream.
+    streams(tensor.device).synchronize()
+    return copied
 
 
 def as_tensor(array: Buffer, like: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import plugrad
 from plugrad import distributed as dist
 from plugrad.distributed import functional as fn
 from tests.cuda.collectives.conftest import Ranks
+from tests.cuda.collectives.fake_nccl import FakeNccl
 
 DTYPES = ["float32", "float64", "float16", "complex64", "int16", "int64", "uint8", "bool"]
 
@@ -107,6 +108,20 @@ def uneven(device: Any) -> Any:
 
 def test_parts_of_several_sizes(ranks: Ranks) -> None:
     check(ranks, uneven)
+
+
+def strided(device: Any) -> Any:
+    size = dist.get_world_size()
+    x = given(device, (3, 2)).T if dist.get_rank() == 1 else given(device, (2, 3))
+    dist.all_reduce(x)
+    out = plugrad.zeros(4, 2 * size, device=device).T
+    dist.all_gather_into_tensor(out, given(device, (4, 2)).T)
+    return x, out
+
+
+def test_arrays_with_gaps_stay_on_the_gpu(nccl: FakeNccl, ranks: Ranks) -> None:
+    check(ranks, strided)
+    assert {name for name, _, _ in nccl.log} == {"allReduce", "allGather"}
 
 
 def messages(device: Any) -> Any:

@@ -320,8 +320,10 @@ def test_units_and_their_parameters_take_time_in_both_passes() -> None:
 def test_units_are_copied_to_and_from_what_is_sent() -> None:
     costs = Costs.of(0.0, 1e30, copy=1 / MIB)
     found = simulate(layered(2), FullySharded(), 4, costs)
-    # Parts twice and wholes twice for both passes; gradients, and their parts once more.
+    # Parts and wholes for each pass; gradients, and their parts once more.
     assert found.step_time == pytest.approx(6.0 + 2 * (2 * (0.25 + 1) + 1 + 0.25))
+    alone = simulate(layered(2), FullySharded(), 1, costs)
+    assert alone.step_time == pytest.approx(6.0 + 2 * (2 * (1 + 1) + 2 + 1))
 
 
 def test_updates_of_dtensors_take_longer() -> None:
@@ -333,8 +335,11 @@ def test_updates_of_dtensors_take_longer() -> None:
 
 
 def test_updates_of_dtensors_need_memory_meanwhile() -> None:
-    memory = simulate(layered(2), FullySharded(), 4, overheads(temporary=3.0)).memory
+    memory = simulate(layered(2), TensorParallel(), 4, overheads(temporary=3.0)).memory
     assert memory.activations == 3 * MIB / 4
+    # Instead of what is gathered in both passes: two units and the gradient of one.
+    memory = simulate(layered(2), FullySharded(), 2, overheads(temporary=8.0)).memory
+    assert memory.activations + memory.buffers == 8 * MIB / 2
 
 
 def test_microbatches_take_time_on_each_stage() -> None:

@@ -99,6 +99,117 @@ def test_writing_to_a_part_that_lies_on_another_rank_shows_in_the_whole() -> Non
     _line(run)
 
 
+def test_a_sum_times_itself_is_the_square_of_the_sum() -> None:
+    def run(mesh: Any) -> None:
+        x = DTensor.from_local(_matrix(), mesh, [P])
+        assert_close((x * x).full_tensor(), (2 * _matrix()) ** 2)
+        assert_close((x / x)[1].full_tensor(), plugrad.ones(6))
+        x *= x
+        assert_close(x.full_tensor(), (2 * _matrix()) ** 2)
+
+    _line(run)
+
+
+def test_what_is_infinite_on_another_rank_does_not_spread() -> None:
+    def run(mesh: Any) -> None:
+        rows = plugrad.tensor([[plugrad.inf], [1.0], [plugrad.nan], [2.0]])
+        table = distribute_tensor(rows, mesh, [Shard(0)])
+        index = distribute_tensor(plugrad.tensor([1, 3]), mesh, [R])
+        expected = plugrad.tensor([[1.0], [2.0]])
+        assert_close(F.embedding(index, table).full_tensor(), expected)
+        assert_close(table.gather(0, index.unsqueeze(1)).full_tensor(), expected)
+
+    _line(run)
+
+
+@pytest.mark.parametrize("name", ["erfinv", "digamma", "i0", "square", "atan2", "erf"])
+def test_elementwise_operators_of_all_kinds_run_on_parts(name: str) -> None:
+    x = _matrix().to(plugrad.float64) / 30 + 0.1
+    others = [x + 1] if name == "atan2" else []
+
+    def run(mesh: Any) -> None:
+        parts = [distribute_tensor(one, mesh, [Shard(0)]) for one in (x, *others)]
+        expected = getattr(plugrad, name)(x, *others)
+        found = getattr(plugrad, name)(*parts)
+        assert found.placements == (Shard(0),)
+        assert_close(found.full_tensor(), expected)
+        getattr(parts[0], f"{name}_")(*parts[1:])
+        assert parts[0].placements == (Shard(0),)
+        assert_close(parts[0].full_tensor(), expected)
+        summands = DTensor.from_local(x / 2, mesh, [P])
+        getattr(summands, f"{name}_")(*parts[1:])
+        assert_close(summands.full_tensor(), expected)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _line(run)
+
+
+def test_batches_of_matrices_and_of_signals_are_cut() -> None:
+    generator = plugrad.Generator().manual_seed(1)
+    x = plugrad.rand(4, 3, 3, generator=generator, dtype=plugrad.float64) + 2 * plugrad.eye(3)
+    calls: list[Callable[[Any], Any]] = [
+        lambda m: plugrad.linalg.cholesky_ex(m @ m.mT)[0],
+        lambda m: plugrad.linalg.eigh(m @ m.mT)[0],
+        lambda m: plugrad.linalg.svd(m)[1],
+        lambda m: plugrad.linalg.qr(m)[1],
+        lambda m: plugrad.linalg.det(m),
+        lambda m: plugrad.linalg.solve(m, m[:, :, :1]),
+        lambda m: plugrad.fft.rfft(m),
+    ]
+
+    def run(mesh: Any) -> None:
+        d = distribute_tensor(x, mesh, [Shard(0)])
+        for number, call in enumerate(calls):
+            found = call(d)
+            assert found.placements == (Shard(0),), number
+            assert_close(found.full_tensor(), call(x))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _line(run)
+
+
+def test_conjugates_are_resolved_before_they_leave_the_mesh() -> None:
+    x = plugrad.complex(_matrix(), _matrix() + 1)
+
+    def run(mesh: Any) -> None:
+        d = distribute_tensor(x, mesh, [Shard(0)]).conj()
+        assert_close(d.full_tensor(), x.conj().resolve_conj())
+        assert_close(d.imag.full_tensor(), -x.imag)
+        with plugrad.no_grad():
+            part = x.conj().resolve_conj().chunk(2)[dist.get_rank()]
+            assert_close(d.to_local(), part)
+
+    _line(run)
+
+
+def test_what_counts_all_elements_says_that_it_gathers() -> None:
+    def run(mesh: Any) -> None:
+        x = distribute_tensor(plugrad.tensor([1, 3, 1, 0]), mesh, [Shard(0)])
+        assert x.unique().full_tensor().tolist() == [0, 1, 3]
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        _line(run)
+        _line(run)
+    told = [one for one in seen if "_unique2" in str(one.message)]
+    assert len(told) <= 1
+
+
+def test_a_tensor_like_a_sum_needs_no_sum() -> None:
+    def run(mesh: Any) -> list[str]:
+        x = DTensor.from_local(_matrix(), mesh, [P])
+        with plugrad.autograd.profiler.profile() as profile:
+            ones = plugrad.ones_like(x)
+        assert_close(ones.full_tensor(), plugrad.ones(4, 6))
+        return [event.name for event in profile.function_events]
+
+    for names in _line(run):
+        assert any("ones_like" in one for one in names)
+        assert not [one for one in names if "distributed" in one]
+
+
 def test_an_operator_without_a_rule_gathers_and_says_so_once() -> None:
     def run(mesh: Any) -> None:
         x = distribute_tensor(_matrix(), mesh, [Shard(0)])

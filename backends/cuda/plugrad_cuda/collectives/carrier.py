@@ -57,7 +57,7 @@ class NCCLCarrier(Carrier):
     """
 
     name: ClassVar[str] = "nccl"
-    devices: ClassVar[frozenset[str]] = frozenset({"cpu", "cuda"})
+    devices: frozenset[str] = frozenset({"cpu", "cuda"})
     starts_mpi: ClassVar[bool] = True
 
     def __init__(self, host: Carrier) -> None:

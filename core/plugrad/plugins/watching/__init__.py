@@ -24,12 +24,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrad.autograd.variable.accumulate_grad import AccumulateGradBase
+from plugrad.autograd.inspection import (
+    edges_of,
+    history_of,
+    leaf_of,
+    note_of,
+    notes_of,
+    output_of,
+    saved_by,
+)
 from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
 from plugrad.graph.node import name_of
-from plugrad.graph.saved_tensor import kept_by, saving_fields
 from plugrad.tensor.base import sizes_of
 
 __all__ = [
@@ -38,14 +45,13 @@ __all__ = [
     "history_of",
     "leaf_of",
     "name_of",
+    "note_of",
     "notes_of",
     "output_of",
     "saved_by",
     "sizes_of",
     "watching",
 ]
-
-_fields: dict[type, tuple[str, ...]] = {}
 
 
 class watching(Scope):
@@ -70,44 +76,3 @@ class watching(Scope):
 
     def value(self) -> Trace:
         return self.trace
-
-
-def history_of(tensor: Any) -> tuple[Any, int] | None:
-    """The node that computes a tensor's gradient, as far as it has been made, and the number of
-    the input that is its gradient; None for a leaf."""
-    meta = tensor._autograd_meta
-    return None if meta is None or meta.grad_fn is None else (meta.grad_fn, int(meta.output_nr))
-
-
-def leaf_of(node: Any) -> Any:
-    """The leaf whose gradient a node accumulates, or None."""
-    return node.variable if isinstance(node, AccumulateGradBase) else None
-
-
-def edges_of(node: Any) -> list[tuple[Any, int]]:
-    """Where a node's outputs go: pairs of the next node, or None, and the number of its input."""
-    return [(node._edge_node(index), node._edge_nr(index)) for index in range(node._edge_count)]
-
-
-def output_of(node: Any) -> tuple[tuple[int, ...], str] | None:
-    """Shape and dtype of the first tensor that a node's forward made; None if it made none."""
-    metadata = node._metadata_of_input(0) if node._num_inputs() else None
-    return None if metadata is None else (metadata.shape, metadata.dtype.name)
-
-
-def saved_by(node: Any) -> list[tuple[str, Any]]:
-    """Names of what a node has saved and not let go of, and the tensors, or what a pack hook has
-    made of them."""
-    cls = type(node)
-    fields = _fields.get(cls)
-    if fields is None:
-        fields = _fields[cls] = saving_fields(node)
-    return kept_by(node, fields) if fields else []
-
-
-def notes_of(node: Any) -> dict[Any, Any]:
-    """A dictionary that lives as long as the node; for keys of the caller's own."""
-    notes: dict[Any, Any] | None = node._extra
-    if notes is None:
-        notes = node._extra = {}
-    return notes

@@ -107,7 +107,7 @@ class Carrier:
     """
 
     # Types of the devices whose arrays it takes. Those of other devices pass through the host.
-    devices: ClassVar[frozenset[str]] = frozenset({"cpu"})
+    devices: frozenset[str] = frozenset({"cpu"})
     name: ClassVar[str] = ""
     # Whether `world` starts MPI. Then processes that no program of MPI started meet before, so that
     # it finds itself among them.

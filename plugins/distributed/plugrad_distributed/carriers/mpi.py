@@ -8,8 +8,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 try:
     import mpi4py
 except ImportError as error:
@@ -17,7 +15,9 @@ except ImportError as error:
         "collectives by MPI need mpi4py and an MPI library: pip install 'plugrad-distributed[mpi]'"
     ) from error
 
+from plugrad_distributed.arrays import empty_like
 from plugrad_distributed.carriers.carrier import ANY_SOURCE, Array, Carrier, Request
+from plugrad_distributed.carriers.cuda_aware import AfterStreams, is_cuda_aware
 from plugrad_distributed.carriers.ending import end_with
 from plugrad_distributed.carriers.monitor import Monitor
 from plugrad_distributed.carriers.mpi_types import as_moved, as_reduced, reduction, types_of_sums
@@ -151,6 +151,9 @@ class MPICarrier(Carrier):
         super().__init__(comm.Get_rank(), comm.Get_size())
         self.mpi = mpi
         self.comm = comm
+        if is_cuda_aware(mpi):
+            self.devices = frozenset({"cpu", "cuda"})
+            self.comm = AfterStreams(comm)
         self.monitor = monitor
         self._ranks = tuple(ranks)
         self._name = name
@@ -335,7 +338,7 @@ class MPICarrier(Carrier):
         known = reduction(self.mpi, op, source.dtype)
         if source is array:
             return _Pending(self, self._begin(self.comm.Ireduce_scatter_block, array, out, known))
-        result = np.empty(out.shape, source.dtype)
+        result = empty_like(source, out.shape)
         return _Reduced(
             self, self._begin(self.comm.Ireduce_scatter_block, source, result, known), result, out
         )

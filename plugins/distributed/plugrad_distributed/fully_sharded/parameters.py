@@ -13,6 +13,7 @@ from plugrad_distributed.fully_sharded.layout import Slot
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
 from plugrad_distributed.tensor.array import ShardedArray, row_major
 from plugrad_distributed.tensor.backend import as_tensor
+from plugrad_distributed.tensor.conversions import resolved
 from plugrad_distributed.tensor.dtensor import array_of
 from plugrad_distributed.tensor.placement import Placement, Replicate, Shard
 from plugrad_distributed.tensor.redistribution import redistribute_local
@@ -102,9 +103,10 @@ class ShardedParameter:
 
     def own_gradient(self, grad: Tensor) -> Tensor:
         """What this rank has of the gradient of `in_forward`."""
-        spec, array = self.parallel, array_of(grad)
-        if spec is None or array is None:
+        spec = self.parallel
+        if spec is None or array_of(grad) is None:
             return grad
+        array = resolved(grad)
         return redistribute_local(
             array.local, spec.mesh, array.placements, spec.placements, spec.shape
         )

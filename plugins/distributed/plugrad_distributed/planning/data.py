@@ -21,6 +21,9 @@ __all__ = [
 
 Price = Callable[[float], Call]
 
+# How often a rank alone copies a unit in a step, in place of collectives: see `_run_units`.
+COPIES_ALONE = 7
+
 
 @dataclass
 class Flow:
@@ -149,7 +152,7 @@ class UnitCosts:
         ranks: over which they are split.
         gather, scatter: what the collectives cost, by the bytes of the whole.
         unit, parameter: seconds of Python's time of a unit, and of each of its parameters.
-        copy: seconds per byte.
+        copy: seconds per byte that is copied.
     """
 
     ranks: int
@@ -214,11 +217,12 @@ def _run_units(
     scatters: bool,
 ) -> None:
     """One pass. Before a collective its parts are copied to one piece of memory, and after it the
-    wholes are copied from it, if there are several parts."""
+    wholes are copied from it, if there are several parts. A rank alone copies in place of it."""
     part = 1 / costs.ranks
+    alone = costs.ranks == 1
 
     def gather(unit: _Unit) -> float:
-        flow.copy(costs.copy * unit.bytes * part)
+        flow.copy(costs.copy * unit.bytes * (part + alone))
         return flow.send(costs.gather(unit.bytes))
 
     there = gather(units[0])
@@ -226,13 +230,13 @@ def _run_units(
     for number, (unit, piece) in enumerate(zip(units, pieces, strict=True)):
         flow.compute(unit.python)
         flow.wait(there)
-        if costs.ranks > 1:
+        if not alone:
             flow.copy(costs.copy * unit.bytes)
         if number + 1 < len(pieces):
             there = gather(units[number + 1])
         flow.compute(piece)
         if scatters:
-            flow.copy(costs.copy * unit.bytes)
+            flow.copy(costs.copy * unit.bytes * (1 + alone))
             # One reduction at a time; its result is divided.
             if reduced is not None:
                 flow.wait(reduced)

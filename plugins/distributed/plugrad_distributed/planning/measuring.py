@@ -30,6 +30,8 @@ __all__ = ["measure_collectives", "measure_contention"]
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 # So long is computed to find out what others that compute at the same time cost.
 COMPUTED = 0.2
+# Pairs of 4 MB: more than caches hold.
+TURNS = 12
 
 
 def measure_collectives(
@@ -224,10 +226,21 @@ def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -
 
 
 def _in_memory() -> tuple[float, float]:
-    """Seconds per byte that is copied, and that is added to others."""
-    x, y = plugrad.zeros(1_000_000), plugrad.ones(1_000_000)
-    copy = _per_call(lambda: y.copy_(x), COMPUTED) / 4_000_000
-    return copy, _per_call(lambda: y.add_(x), COMPUTED) / 4_000_000
+    """Seconds per byte that is copied, and that is added to others, of memory that no cache holds:
+    pairs of tensors take turns."""
+    size = 1_000_000
+    pairs = [(plugrad.zeros(size), plugrad.ones(size)) for _ in range(TURNS)]
+
+    def copy() -> None:
+        for x, y in pairs:
+            y.copy_(x)
+
+    def add() -> None:
+        for x, y in pairs:
+            y.add_(x)
+
+    size *= 4 * TURNS
+    return _per_call(copy, COMPUTED) / size, _per_call(add, COMPUTED) / size
 
 
 def _overlap(size: int) -> float:

@@ -24,12 +24,13 @@ from plugrad_distributed.distributed.tensor.parallel import (
 )
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
+from plugrad_distributed.planning.data import COPIES_ALONE
 from plugrad_distributed.planning.overheads import Overheads
 
 __all__ = ["measure_overheads"]
 
 LAYERS = 4
-LARGE = 1000
+LARGE = 800
 # All are called in turns for so long, in seconds.
 CALLED = 1.0
 
@@ -58,8 +59,10 @@ def measure_overheads(
         "reduce_scatter": _scatter(group),
         "update": make(list(plain.parameters())).step,
         "sharded update": make(list(whole.parameters())).step,
-        "large update": make(_large(None)).step,
-        "large sharded update": make(_large(mesh)).step,
+        "large plain": _pass(_large(None)),
+        "large units": _pass(_large(mesh)),
+        "large update": make(_updated(_large(None))).step,
+        "large sharded update": make(_updated(_large(mesh))).step,
         "microbatches": _piped(group, LAYERS),
         "twice as many": _piped(group, 2 * LAYERS),
         "microbatch": _microbatch(nn.Linear(4, 4)),
@@ -70,15 +73,19 @@ def measure_overheads(
     several, one = took["units"] - LAYERS * collectives, took["whole"] - collectives
     unit = max(0.0, (several - one) / (LAYERS - 1))
     updated = max(0.0, (took["sharded update"] - took["update"]) / parameters)
-    large = took["large sharded update"] - took["large update"] - 2 * updated
+    large = took["large sharded update"] - took["large update"]
+    size = 4 * LARGE * LARGE
+    gathered = max(0.0, (one - unit - took["plain"]) / parameters)
+    moving = (took["large units"] - took["large plain"]) / LAYERS - collectives - unit - gathered
     piped = (took["twice as many"] - took["microbatches"]) / LAYERS
     return Overheads(
         layer=max(0.0, (took["split"] - took["plain"]) / LAYERS),
         unit=unit,
-        gathered=max(0.0, (one - unit - took["plain"]) / parameters),
+        gathered=gathered,
+        moved=max(0.0, moving) / (size * COPIES_ALONE),
         updated=updated,
-        updated_byte=max(0.0, large / (4 * LARGE * LARGE)),
-        temporary=_allocated(actions["large sharded update"]) / (4 * LARGE * LARGE),
+        updated_byte=max(0.0, large / LAYERS - updated) / size,
+        temporary=_allocated(actions["large sharded update"]) / size,
         microbatch=max(0.0, piped - took["microbatch"]),
     )
 
@@ -116,13 +123,21 @@ def _layers() -> Any:
     return nn.Sequential(*(nn.Linear(4, 4) for _ in range(LAYERS)))
 
 
-def _large(mesh: DeviceMesh | None) -> list[Any]:
-    """The parameters of a large layer, with gradients."""
-    layer = nn.Linear(LARGE, LARGE)
-    if mesh is not None:
+def _large(mesh: DeviceMesh | None) -> Any:
+    """Large layers, each a unit. Several, as a program keeps the memory that one of them needed for
+    the next one."""
+    layers = nn.Sequential(*(nn.Linear(LARGE, LARGE, bias=False) for _ in range(LAYERS)))
+    if mesh is None:
+        return layers
+    for layer in layers:
         fully_shard(layer, mesh=mesh)
-    layer(plugrad.ones(1, LARGE)).sum().backward()
-    return list(layer.parameters())
+    return fully_shard(layers, mesh=mesh)
+
+
+def _updated(layers: Any) -> list[Any]:
+    """Their parameters, with gradients."""
+    layers(plugrad.ones(1, LARGE)).sum().backward()
+    return list(layers.parameters())
 
 
 def _alternating() -> dict[str, Any]:
@@ -133,7 +148,8 @@ def _alternating() -> dict[str, Any]:
 
 
 def _pass(model: Any) -> Callable[[], None]:
-    x = plugrad.ones(2, 4)
+    (first, *_) = model.parameters()
+    x = plugrad.ones(2, first.shape[1])
 
     def both() -> None:
         model.zero_grad()

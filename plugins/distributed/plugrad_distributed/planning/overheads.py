@@ -16,6 +16,7 @@ class Overheads:
         layer: a tensor parallel layer, forward and backward, beyond a plain one.
         unit: a unit of fully sharded parameters, forward and backward.
         gathered: each parameter of a unit.
+        moved: each byte that a unit copies to or from memory that it makes for that.
         updated: an optimizer's update of a parameter that is a DTensor, beyond a plain one.
         updated_byte: of each byte of such a parameter: what runs as several operators.
         temporary: memory that such an update needs meanwhile, as a multiple of the parameter's.
@@ -25,6 +26,7 @@ class Overheads:
     layer: float = 0.0
     unit: float = 0.0
     gathered: float = 0.0
+    moved: float = 0.0
     updated: float = 0.0
     updated_byte: float = 0.0
     temporary: float = 0.0

@@ -22,7 +22,8 @@ class NodeCost:
     Attributes:
         seconds: what it takes, overhead and all.
         fixed: the part that does not depend on sizes: what calling an operator takes.
-        held: the part that does not depend on the batch and does on the rest, as reading a weight.
+        held: the part that does not depend on the batch and does on the rest, as reading a weight;
+            below zero where small batches are the faster ones, as they fit in caches.
         reads: the memory that it reads, by the names of the values that were made with it; views
             count as what they are views of.
         makes: memory that is new, by name, with its bytes.

@@ -133,7 +133,7 @@ def _parts(
 def _held(long: float, short: float, ratio: float, call: float) -> float:
     """The part of a node's time that is the same for both batches, but for calling it: the line
     through both, at no rows."""
-    return min(max(0.0, (ratio * short - long) / (ratio - 1) - call), max(0.0, long - call))
+    return min((ratio * short - long) / (ratio - 1), long) - min(call, long)
 
 
 def _timed(function: Callable[..., Any], *args: Any) -> float:

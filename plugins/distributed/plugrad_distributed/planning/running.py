@@ -77,7 +77,8 @@ class Run:
     def computed(self, number: int, count: int, part: float = 1.0) -> float:
         """Seconds of a node on an undisturbed rank, for a part of the parameters."""
         node = self.profile.nodes[number]
-        return node.fixed + node.held + (node.seconds - node.fixed - node.held) * part / count
+        varying = node.held + (node.seconds - node.fixed - node.held) * part / count
+        return node.fixed + max(0.0, varying)
 
     def seconds(self, number: int, count: int = 1) -> float:
         """Seconds of a node while all ranks compute, with collectives that nothing runs beside."""
@@ -127,7 +128,7 @@ class Run:
             self.data.of("reduce_scatter"),
             overheads.unit * slowdown,
             overheads.gathered * slowdown,
-            self.costs.copy * slowdown,
+            (overheads.moved or self.costs.copy) * slowdown,
         )
         units = self.units(data, self.profile)
         return flow_of_units(self.profile, seconds, units, costs, overlap=self.costs.overlap)
@@ -313,21 +314,21 @@ class Run:
         part = 1 / self.mesh.data if sharded else 1.0
         whole = own.parameter_bytes
         state = own.optimizer_bytes * whole / max(self.profile.parameter_bytes, 1)
-        buffers = own.buffer_bytes * 1.0
+        buffers, gathered = own.buffer_bytes * 1.0, 0.0
         if isinstance(data, FullySharded) and own.parameters:
             units = self.units(data, own)
             sizes = [sum(parameter.bytes for parameter in unit) for unit in units]
             # One that is used and one that is gathered, and the gradient of one. In a pipeline
             # all stay gathered for the whole step.
             pairs = [a + b for a, b in zip(sizes, [*sizes[1:], 0], strict=True)]
-            buffers += (max(pairs) if self.mesh.pipeline == 1 else whole) + max(sizes)
+            gathered = (max(pairs) if self.mesh.pipeline == 1 else whole) + max(sizes)
         elif data is not None:
             buffers += whole  # buckets
-        # While the optimizer runs, all gradients are there, and no activations.
+        # While the optimizer runs, all gradients are there, no activations and no units.
         largest = max((each.bytes for each in self._updated(data, own)), default=0)
         meanwhile = self.costs.overheads.temporary * largest * part
-        living = max(activations, meanwhile)
-        return Memory(whole * part, whole * part, state * part, living, buffers)
+        living = max(activations, meanwhile - gathered)
+        return Memory(whole * part, whole * part, state * part, living, buffers + gathered)
 
     def _predicted(self, parts: Parts, memory: Memory) -> Prediction:
         mesh = self.mesh

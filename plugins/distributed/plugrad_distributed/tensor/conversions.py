@@ -19,7 +19,7 @@ from plugrad_distributed.tensor.placement import (
 )
 from plugrad_distributed.tensor.redistribution import redistribute_local
 
-__all__ = ["FromLocal", "Redistribute", "ToLocal", "checked", "placed"]
+__all__ = ["FromLocal", "Redistribute", "ToLocal", "checked", "placed", "resolved"]
 
 
 def _of_gradient(placements: Placements) -> Placements:
@@ -27,9 +27,18 @@ def _of_gradient(placements: Placements) -> Placements:
     return tuple(Replicate() if isinstance(one, Partial) else one for one in placements)
 
 
+def resolved(tensor: Tensor) -> ShardedArray:
+    """The array of a DTensor, which a conjugate or negative view does not have yet."""
+    if tensor.is_conj() or tensor.is_neg():
+        with plugrad.no_grad():
+            tensor = tensor.resolve_conj().resolve_neg()
+    array: ShardedArray = tensor.array
+    return array
+
+
 def placed(tensor: Tensor, placements: Placements) -> Tensor:
     """A DTensor under other placements, outside any graph."""
-    array: ShardedArray = tensor.array
+    array = resolved(tensor)
     local = redistribute_local(array.local, array.mesh, array.placements, placements, array.shape)
     return as_tensor(ShardedArray(local, array.mesh, placements, array.shape, array.steps))
 
@@ -92,7 +101,7 @@ class ToLocal(plugrad.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, grads: Placements | None) -> Tensor:
-        array: ShardedArray = tensor.array
+        array = resolved(tensor)
         ctx.mesh = array.mesh
         ctx.shape, ctx.steps = array.shape, array.steps
         ctx.grads = _of_gradient(array.placements) if grads is None else grads

@@ -69,7 +69,8 @@ class DTensor(Tensor, metaclass=_ByKey):
 
     @property
     def _local_tensor(self) -> Tensor:
-        return _array(self).local
+        _array(self)
+        return conversions.resolved(self).local
 
     @staticmethod
     def from_local(
@@ -135,7 +136,7 @@ class DTensor(Tensor, metaclass=_ByKey):
         """
         array = _array(self)
         if not plugrad.is_grad_enabled():
-            return array.local
+            return conversions.resolved(self).local
         grads = (
             None
             if grad_placements is None

@@ -9,15 +9,13 @@ runs on this rank's parts.
          |
     a DTensor             S(0)
 
-What is composed of other operators needs no rule, since these have theirs. A primitive without one
-gets whole tensors, and a warning says so once.
+What is composed of other operators needs no rule, since these have theirs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,21 +27,15 @@ from plugrad_distributed.tensor.backend import NAME, as_tensor, mesh_at, write_b
 from plugrad_distributed.tensor.placement import Partial, Placement, Placements, Replicate
 from plugrad_distributed.tensor.plans import Plan, flat, make_plan
 from plugrad_distributed.tensor.redistribution import redistribute_local
-from plugrad_distributed.tensor.rules.pointwise import STRUCTURES, pointwise
 from plugrad_distributed.tensor.spec import DTensorSpec, Rule, specs_in
 
-__all__ = ["Call", "Kernel", "fallback", "implicit_replication", "in_place", "run"]
+__all__ = ["Call", "Kernel", "implicit_replication", "in_place", "run"]
 
 # Plans by operator and arguments; they are forgotten when there are too many.
 MOST_PLANS = 4096
 
 _state = threading.local()
 _plans: dict[Any, Plan] = {}
-_warned: set[str] = set()
-
-NO_RULE = Rule(lambda *args: ())
-# Of operators that are loaded on demand.
-ELEMENTWISE = Rule(pointwise)
 
 
 @contextlib.contextmanager
@@ -235,50 +227,6 @@ class Kernel:
 
     def __call__(self, keyset: int, *args: Any) -> Any:
         return run(self.op, self.rule, args)
-
-
-def fallback(op: Any, keyset: int, *args: Any) -> Any:
-    """The kernel of operators without a rule: whole tensors, and a warning.
-
-    Raises:
-        TypeError: it is a collective.
-        NotImplementedError: it writes to other arguments than the first one, and not all ranks
-            have the whole of each.
-    """
-    if op.namespace == "distributed":
-        raise TypeError(
-            f"{op.qualified_name}: collectives take the tensors of ranks, got a DTensor: call "
-            "to_local(), or redistribute() to move it"
-        )
-    if op.schema.mutates and not op.schema.is_inplace:
-        _refuse_parts(op, args)
-    if op.structure in STRUCTURES and not op.schema.is_inplace:
-        return run(op, ELEMENTWISE, args)
-    if op.qualified_name not in _warned:
-        _warned.add(op.qualified_name)
-        warnings.warn(
-            f"DTensor: there is no propagation rule for {op.qualified_name}, so its tensors are "
-            "gathered on every rank. plugrad.distributed.tensor.experimental.register_sharding "
-            "adds one",
-            UserWarning,
-            stacklevel=2,
-        )
-    if op.schema.is_inplace:
-        return in_place(op, None, NO_RULE, args)
-    return run(op, NO_RULE, args)
-
-
-def _refuse_parts(op: Any, args: tuple[Any, ...]) -> None:
-    """What an operator writes to copies of whole tensors would be lost."""
-    for tensor in flat(args, Tensor):
-        array = tensor.array
-        if isinstance(array, ShardedArray) and not all(
-            one.is_replicate() for one in array.placements
-        ):
-            raise NotImplementedError(
-                f"{op.qualified_name}: writes to several arguments are possible if each rank has "
-                f"the whole of all tensors, got one with the placements {array.placements}"
-            )
 
 
 def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any:

@@ -9,7 +9,8 @@ import plugrad
 from plugrad import Tensor
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.backend import write_back
-from plugrad_distributed.tensor.kernels import Kernel, fallback, in_place
+from plugrad_distributed.tensor.fallback import Fallback
+from plugrad_distributed.tensor.kernels import Kernel, in_place
 from plugrad_distributed.tensor.placement import Replicate
 from plugrad_distributed.tensor.redistribution import redistribute_local
 from plugrad_distributed.tensor.rules import (
@@ -125,7 +126,7 @@ def register_rules() -> Any:
 
 
 def _fill_library(library: Any) -> None:
-    library.fallback(fallback, with_keyset=True)
+    library.fallback(Fallback(), with_keyset=True)
     for name, rule in (pair for table in TABLES for pair in table.items()):
         op = _named(name)
         # Before the backend's own, with which the core copies.

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from plugrad_nn.demo.digits import Digits
-from plugrad_nn.demo.training import Curves, Evaluation
+from plugrad_nn.demo.digits import Digits, Evaluation
+from plugrad_nn.demo.training import Curves
 
 COLUMNS = 6
 FEWEST_COLUMNS = 3
@@ -17,8 +17,8 @@ DOTS_PER_INCH = 150
 LINE, MARK = "#1f5fa8", "#c2410c"
 
 
-def draw_curves(curves: Curves, path: Path) -> None:
-    """Training loss by step on a logarithmic scale, held-out accuracy by epoch."""
+def draw_curves(curves: Curves, scores: list[float], title: str, unit: str, path: Path) -> None:
+    """Training loss by step on a logarithmic scale, and the scores by epoch."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     steps = np.arange(1, len(curves.losses) + 1)
@@ -27,18 +27,17 @@ def draw_curves(curves: Curves, path: Path) -> None:
     left.set(title="Training loss", xlabel="step", ylabel="cross-entropy", yscale="log")
     left.legend(frameon=False)
 
-    percent = [100 * accuracy for accuracy in curves.accuracies]
-    epochs = np.arange(1, len(percent) + 1)
-    right.plot(epochs, percent, color=MARK, marker="o", markersize=3.5, linewidth=1.8)
+    epochs = np.arange(1, len(scores) + 1)
+    right.plot(epochs, scores, color=MARK, marker="o", markersize=3.5, linewidth=1.8)
     right.annotate(
-        f"{percent[-1]:.1f} %",
-        (float(epochs[-1]), percent[-1]),
+        f"{scores[-1]:.4g} {unit}",
+        (float(epochs[-1]), scores[-1]),
         textcoords="offset points",
-        xytext=(0, -16),
+        xytext=(0, -16 if scores[-1] >= scores[0] else 10),
         ha="right",
         color=MARK,
     )
-    right.set(title="Accuracy on held-out digits", xlabel="epoch", ylabel="%")
+    right.set(title=title, xlabel="epoch", ylabel=unit)
     right.xaxis.get_major_locator().set_params(integer=True)
     for axes in (left, right):
         axes.grid(alpha=0.25)

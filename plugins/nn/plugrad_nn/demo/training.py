@@ -6,9 +6,9 @@ import copy
 import math
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
 
@@ -16,13 +16,12 @@ import plugrad
 from plugrad import Tensor
 from plugrad import device as Device
 from plugrad_nn import nn, optim
-from plugrad_nn.demo.digits import Digits
 from plugrad_nn.demo.processes import Ranks
-from plugrad_nn.nn import functional as F
-from plugrad_nn.utils.data import DataLoader, TensorDataset
 
 WARM_UP_STEPS = 3
 TIMED_STEPS = 30
+
+Batch = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -35,17 +34,17 @@ class Recipe:
     seed: int
     captured: bool = True
 
-    def steps(self, samples: int) -> int:
-        """Optimizer steps over the whole training."""
-        return self.epochs * math.ceil(samples / self.batch_size)
+    def rate(self, epoch: int) -> float:
+        """The learning rate of an epoch, from 1: half a cosine, down to nearly 0."""
+        return self.lr * (1 + math.cos(math.pi * (epoch - 1) / self.epochs)) / 2
 
 
 @dataclass
 class Curves:
-    """What was measured: the loss of every step, and after every epoch the held-out accuracy."""
+    """What was measured: the loss of every step, and after every epoch the score."""
 
     losses: list[float] = field(default_factory=list)
-    accuracies: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -53,40 +52,58 @@ class Curves:
         """Training steps only; the time of the evaluations is not in it."""
         return len(self.losses) / self.seconds if self.seconds else 0.0
 
+    @property
+    def recent_loss(self) -> float:
+        """The mean of the last steps."""
+        recent = self.losses[-20:]
+        return sum(recent) / len(recent)
+
 
 class Watcher(Protocol):
-    """Called after every step; `accuracy` is the last held-out accuracy, None before the first."""
+    """Is told after every step, and after every epoch, when its score is known."""
 
-    def __call__(self, epoch: int, curves: Curves) -> None: ...
+    def __call__(self, epoch: int, curves: Curves, done: bool) -> None: ...
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The model's answers on held-out data: a row of class probabilities per sample."""
+class Task(Protocol):
+    """What is learnt, from which data.
 
-    accuracy: float
-    predicted: list[int]
-    labels: list[int]
-    confidence: list[float]
+    Attributes:
+        name: of the folder of a run.
+        threads: how many threads matrix products may use; None for all.
+    """
 
-    @property
-    def mistakes(self) -> list[int]:
-        """Positions of wrong answers, the most confident first."""
-        wrong = [
-            i for i, (p, t) in enumerate(zip(self.predicted, self.labels, strict=True)) if p != t
-        ]
-        return sorted(wrong, key=lambda i: -self.confidence[i])
+    name: str
+    threads: int | None
+
+    def make_model(self) -> nn.Module:
+        """A model with its first weights."""
+
+    def steps(self, recipe: Recipe) -> int:
+        """Steps of an epoch."""
+
+    def batches(self, recipe: Recipe, epoch: int, ranks: Ranks | None) -> Iterable[Batch]:
+        """An epoch's batches, on the CPU; the same ones for the same seed and epoch."""
+
+    def loss(self, model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
+        """What is made small."""
+
+    def score(self, model: nn.Module, device: Device) -> float:
+        """How good the model is on data that is held out."""
+
+    def told(self, score: float) -> str:
+        """A score in words."""
 
 
 Step = Callable[[Tensor, Tensor], Tensor]
 
 
-def make_step(model: nn.Module, optimizer: optim.Optimizer) -> Step:
+def make_step(task: Task, model: nn.Module, optimizer: optim.Optimizer) -> Step:
     """One step of training, from a batch to its loss."""
 
-    def step(images: Tensor, labels: Tensor) -> Tensor:
+    def step(inputs: Tensor, targets: Tensor) -> Tensor:
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(images), labels)
+        loss = task.loss(model, inputs, targets)
         loss.backward()
         optimizer.step()
         return loss.detach()
@@ -94,65 +111,99 @@ def make_step(model: nn.Module, optimizer: optim.Optimizer) -> Step:
     return step
 
 
-def train(
-    model: nn.Module,
-    training: Digits,
-    held_out: Digits,
-    recipe: Recipe,
-    watch: Watcher,
-    device: Device,
-    ranks: Ranks | None = None,
-) -> Curves:
-    """Trains `model`, which is on `device`, with AdamW; the rate follows half a cosine down to 0.
+class Training:
+    """A run that can be stopped after any epoch, and taken up again.
 
-    With `ranks` each process takes its share of a batch, and gradients are averaged.
-
-    One thread for matrix products: these are so small that more of them only wait for each other,
-    on a busy machine for most of the time.
+    With AdamW. With `ranks` each process takes its
+    share of a batch, and gradients are averaged.
     """
-    data = TensorDataset(*training)
-    sampler = None
-    if ranks is None:
-        generator = plugrad.Generator(device="cpu").manual_seed(recipe.seed)
-        loader = DataLoader(data, recipe.batch_size, shuffle=True, generator=generator)
-    else:
-        loader, sampler = ranks.loader(data, recipe.batch_size, recipe.seed)
-    optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)
-    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.epochs)
-    step = make_step(model if ranks is None else ranks.parallel(model), optimizer)
-    if recipe.captured and ranks is None:
-        step = plugrad.compile(step, device=device)
-    held_out = Digits(*(part.to(device) for part in held_out))
-    curves = Curves()
-    with threadpool_limits(limits=1, user_api="blas"):
-        for epoch in range(1, recipe.epochs + 1):
-            model.train()
-            if sampler is not None:
-                sampler.set_epoch(epoch)
-            for images, labels in loader:
-                started = time.perf_counter()
-                loss = step(images.to(device), labels.to(device))
-                if ranks is not None:
-                    loss = ranks.mean(loss)
-                curves.losses.append(float(loss))
-                curves.seconds += time.perf_counter() - started
-                watch(epoch, curves)
-            schedule.step()
-            curves.accuracies.append(evaluate(model, held_out).accuracy)
-            watch(epoch, curves)
-    return curves
+
+    def __init__(self, task: Task, model: nn.Module, recipe: Recipe) -> None:
+        self.task = task
+        self.model = model
+        self.recipe = recipe
+        self.curves = Curves()
+        self.done = 0
+        self._optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)
+
+    def state(self) -> dict[str, Any]:
+        """What another process needs to go on."""
+        curves = asdict(self.curves)
+        for name in ("losses", "scores"):
+            curves[name] = plugrad.tensor(curves[name], dtype=plugrad.float64, device="cpu")
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "recipe": asdict(self.recipe),
+            "curves": curves,
+            "epochs": self.done,
+        }
+
+    def take_up(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, for as many epochs as this recipe has."""
+        self.model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        curves = state["curves"]
+        self.curves = Curves(
+            curves["losses"].tolist(), curves["scores"].tolist(), curves["seconds"]
+        )
+        self.done = state["epochs"]
+
+    def run(
+        self,
+        watch: Watcher,
+        device: Device,
+        ranks: Ranks | None = None,
+        keep: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Curves:
+        """Train the model, which is on `device`; `keep` gets the state after every epoch."""
+        model = self.model if ranks is None else ranks.parallel(self.model)
+        step = make_step(self.task, model, self._optimizer)
+        if self.recipe.captured and ranks is None:
+            step = plugrad.compile(step, device=device)
+        with threadpool_limits(limits=self.task.threads, user_api="blas"):
+            for epoch in range(self.done + 1, self.recipe.epochs + 1):
+                self._run_epoch(step, epoch, watch, device, ranks)
+                self.curves.scores.append(self.task.score(self.model, device))
+                self.done = epoch
+                if keep is not None:
+                    keep(self.state())
+                watch(epoch, self.curves, True)
+        return self.curves
+
+    def _run_epoch(
+        self, step: Step, epoch: int, watch: Watcher, device: Device, ranks: Ranks | None
+    ) -> None:
+        self.model.train()
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.recipe.rate(epoch)
+        # By epoch, so that a run that is taken up again goes on as if it had not been stopped.
+        plugrad.manual_seed(self.recipe.seed + epoch)
+        curves = self.curves
+        for inputs, targets in self.task.batches(self.recipe, epoch, ranks):
+            started = time.perf_counter()
+            loss = step(inputs.to(device), targets.to(device))
+            if ranks is not None:
+                loss = ranks.mean(loss)
+            curves.losses.append(float(loss))
+            curves.seconds += time.perf_counter() - started
+            watch(epoch, curves, False)
 
 
-def time_steps(
-    model: nn.Module, training: Digits, recipe: Recipe, device: Device
-) -> tuple[float | None, float]:
+def one_step(training: Training, device: Device) -> tuple[Step, list[Tensor]]:
+    """A step on a copy of the model, eager, and a batch for it."""
+    model = copy.deepcopy(training.model).train()
+    optimizer = optim.AdamW(model.parameters(), lr=training.recipe.lr)
+    batch = next(iter(training.task.batches(training.recipe, 1, None)))
+    return make_step(training.task, model, optimizer), [part.to(device) for part in batch]
+
+
+def time_steps(training: Training, device: Device) -> tuple[float | None, float]:
     """Median seconds of a step on one batch, captured (None if `device` compiles nothing) and
-    eager; `model` stays as it is."""
-    trained = copy.deepcopy(model).train()
-    eager = make_step(trained, optim.AdamW(trained.parameters(), lr=recipe.lr))
+    eager; the model stays as it is."""
+    eager, batch = one_step(training, device)
     captured = plugrad.compile(eager, device=device)
-    batch = [part[: recipe.batch_size].to(device) for part in training]
-    with threadpool_limits(limits=1, user_api="blas"):
+    with threadpool_limits(limits=training.task.threads, user_api="blas"):
         return (
             None if captured is eager else _median_seconds(captured, batch),
             _median_seconds(eager, batch),
@@ -166,18 +217,3 @@ def _median_seconds(step: Step, batch: list[Tensor]) -> float:
         step(*batch).item()
         times.append(time.perf_counter() - started)
     return statistics.median(times[WARM_UP_STEPS:])
-
-
-def evaluate(model: nn.Module, data: Digits) -> Evaluation:
-    """The model's answers in evaluation mode."""
-    model.eval()
-    with plugrad.no_grad():
-        probabilities = F.softmax(model(data.images), dim=1)
-        predicted = probabilities.argmax(dim=1)
-        correct = (predicted == data.labels).to(plugrad.float32).mean()
-    return Evaluation(
-        accuracy=float(correct),
-        predicted=predicted.tolist(),
-        labels=data.labels.tolist(),
-        confidence=probabilities.amax(dim=1).tolist(),
-    )

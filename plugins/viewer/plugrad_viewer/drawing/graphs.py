@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plugrad
-from plugrad.plugins.watching import edges_of, history_of, watching
+from plugrad.plugins.watching import edges_of, history_of, note_of, watching
+from plugrad_viewer.recording.assembly import Assembly
 from plugrad_viewer.recording.format import Module, Node
-from plugrad_viewer.recording.graph import Graph, name_of_dtype
+from plugrad_viewer.recording.graph import Graph, Seen, entry, name_of_dtype
 from plugrad_viewer.recording.names import Names, hook_modules
 from plugrad_viewer.recording.recorder import Recorder
 
@@ -53,14 +54,16 @@ def nodes_behind(tensors: Sequence[Any], params: Any) -> tuple[list[Node], list[
                 "nothing that requires grad led to it"
             )
         roots.append(history[0])
+    found: list[Seen] = []
     for node in _earliest_first(roots):
-        if graph.number(node) < 0:
-            graph.add(node, -1, -1, None)
+        if note_of(node, graph.key) is None:
+            found += graph.add(node, None)
+    nodes = [entry(seen, -1, -1) for seen in sorted(found, key=lambda seen: seen.number)]
     modules: list[Module] = []
     if hasattr(params, "named_modules"):
         modules = modules_of(params)
-        _guess_modules(graph.nodes, modules)
-    return graph.nodes, modules
+        _guess_modules(nodes, modules)
+    return nodes, modules
 
 
 def _earliest_first(roots: Sequence[Any]) -> list[Any]:
@@ -141,7 +144,7 @@ def nodes_of_model(
             handle.remove()
         recorder.stop()
     del result
-    nodes = recorder.graph.nodes
+    nodes = Assembly(recorder, 0).nodes
     if not nodes:
         raise ValueError(
             f"draw(): a call of {type(model).__name__} made no graph: none of its parameters and "

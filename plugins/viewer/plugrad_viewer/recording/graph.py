@@ -6,12 +6,13 @@ A node is not kept alive for it. It carries its own number, among its notes.
 from __future__ import annotations
 
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from plugrad.plugins.watching import (
     edges_of,
     leaf_of,
     name_of,
+    note_of,
     notes_of,
     output_of,
     saved_by,
@@ -21,101 +22,120 @@ from plugrad_viewer.recording.format import Node, Saved
 from plugrad_viewer.recording.names import Names
 
 ROOT: Final = "GraphRoot"
+_dtypes: Final[dict[Any, str]] = {}
+
+
+class Seen(NamedTuple):
+    """A node as it was when it was first seen.
+
+    Attributes:
+        maker: the custom Function that made it, by its number; -1 for none.
+        is_leaf: whether it accumulates the gradient of a leaf; `label` is the leaf's name.
+        saved: name, sizes, dtype and bytes of each saved tensor.
+    """
+
+    number: int
+    name: str
+    maker: int
+    is_leaf: bool
+    label: str
+    shape: tuple[int, ...]
+    edges: list[list[int]]
+    saved: list[tuple[str, tuple[int, ...], Any, int]]
 
 
 class Graph:
-    """Nodes, each once.
+    """Gives numbers to nodes.
 
     Attributes:
-        nodes: what is known of each.
-        saved_bytes: of each, how many bytes it has saved.
+        key: that of a node's number among its notes.
+        count: how many have one.
     """
 
     def __init__(self, names: Names) -> None:
-        self.nodes: list[Node] = []
-        self.saved_bytes: list[int] = []
+        self.key = object()
+        self.count = 0
         self._names = names
-        # Keys among a node's notes: its number; the call and the module that made it.
-        self._number = object()
         self._maker = object()
 
-    def number(self, node: Any) -> int:
-        """The number of a node, or -1."""
-        number: int = notes_of(node).get(self._number, -1)
-        return number
+    def claim(self, node: Any, maker: int) -> None:
+        """Say which custom Function makes a node."""
+        notes_of(node)[self._maker] = maker
 
-    def claim(self, node: Any, call: int, module: int) -> None:
-        """Say who makes a node that is not in the graph yet."""
-        notes_of(node)[self._maker] = call, module
-
-    def add(self, node: Any, call: int, module: int, frame: FrameType | None) -> list[int]:
-        """Number a node, and those it leads to that have no number.
-
-        Returns the new numbers: those that others lead to come first.
-        """
-        first = len(self.nodes)
-        waiting = [(self._append(node, call, module, frame), node)]
+    def add(self, node: Any, frame: FrameType | None) -> list[Seen]:
+        """Number a node, and those it leads to that have no number: these come first."""
+        key = self.key
+        found: list[Seen] = []
+        waiting = [node]
+        notes_of(node)[key] = self.count
+        self.count += 1
         while waiting:
-            number, each = waiting.pop()
-            edges = self.nodes[number]["edges"]
+            each = waiting.pop()
+            edges: list[list[int]] = []
             for function, input_nr in edges_of(each):
                 if function is None:
                     continue
-                target = notes_of(function).get(self._number)
+                target = note_of(function, key)
                 if target is None:
-                    target = self._append(function, call, module, frame)
-                    waiting.append((target, function))
+                    target = notes_of(function)[key] = self.count
+                    self.count += 1
+                    waiting.append(function)
                 edges.append([target, input_nr])
-        return list(range(len(self.nodes) - 1, first - 1, -1))
+            found.append(self._seen(each, edges, frame))
+        found.reverse()
+        return found
 
-    def _append(self, node: Any, call: int, module: int, frame: FrameType | None) -> int:
+    def _seen(self, node: Any, edges: list[list[int]], frame: FrameType | None) -> Seen:
         notes = notes_of(node)
-        number = notes[self._number] = len(self.nodes)
-        name = name_of(node)
-        leaf = leaf_of(node)
-        shape: tuple[int, ...] = ()
-        label = ""
+        number = notes[self.key]
+        leaf = None if edges else leaf_of(node)
         if leaf is not None:
-            kind, shape = "leaf", sizes_of(leaf)
             label = self._names.find(leaf, frame)
-            call = -1
-        else:
-            kind = "root" if name == ROOT else "function"
-            call, module = notes.pop(self._maker, (call, module))
-            about = output_of(node)
-            if about is not None:
-                shape = about[0]
-        saved = [saved_entry(what, value) for what, value in saved_by(node)]
-        self.saved_bytes.append(sum(entry["bytes"] for entry in saved))
-        self.nodes.append(
-            {
-                "name": name,
-                "call": call,
-                "module": module,
-                "kind": kind,
-                "label": label,
-                "shape": list(shape),
-                "edges": [],
-                "saved": saved,
-                "x": 0.0,
-                "y": 0.0,
-            }
-        )
-        return number
+            return Seen(number, name_of(node), -1, True, label, sizes_of(leaf), edges, [])
+        about = output_of(node)
+        saved = [
+            (name, sizes_of(value), value.dtype, size(value))
+            if hasattr(value, "_backend_array")
+            else (name, (), None, 0)
+            for name, value in saved_by(node)
+        ]
+        maker = notes.get(self._maker, -1)
+        shape = () if about is None else about[0]
+        return Seen(number, name_of(node), maker, False, "", shape, edges, saved)
 
 
-def saved_entry(name: str, value: Any) -> Saved:
-    """What a node has saved: a tensor, or what a pack hook has made of one."""
-    dtype = getattr(value, "dtype", None)
-    if dtype is None:
-        return {"name": name, "shape": [], "dtype": "", "bytes": 0}
-    shape = tuple(value.shape)
-    return {"name": name, "shape": list(shape), "dtype": name_of_dtype(dtype), "bytes": size(value)}
+def entry(seen: Seen, call: int, module: int) -> Node:
+    """A node as data, made in a call and a module."""
+    kind = "leaf" if seen.is_leaf else "root" if seen.name == ROOT else "function"
+    saved: list[Saved] = [
+        {
+            "name": name,
+            "shape": list(shape),
+            "dtype": "" if dtype is None else name_of_dtype(dtype),
+            "bytes": nbytes,
+        }
+        for name, shape, dtype, nbytes in seen.saved
+    ]
+    return {
+        "name": seen.name,
+        "call": -1 if seen.is_leaf else call,
+        "module": module,
+        "kind": kind,
+        "label": seen.label,
+        "shape": list(seen.shape),
+        "edges": seen.edges,
+        "saved": saved,
+        "x": 0.0,
+        "y": 0.0,
+    }
 
 
 def name_of_dtype(dtype: Any) -> str:
     """``float32`` for `plugrad.float32` and for an array's dtype."""
-    return str(dtype).rpartition(".")[2]
+    name = _dtypes.get(dtype)
+    if name is None:
+        name = _dtypes[dtype] = str(dtype).rpartition(".")[2]
+    return name
 
 
 def size(tensor: Any) -> int:

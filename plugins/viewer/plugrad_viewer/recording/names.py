@@ -17,13 +17,14 @@ class Names:
 
     Attributes:
         modules: each module once, in the order of their first calls.
+        tensors: by id, the tensor, weakly, and its name.
     """
 
     def __init__(self) -> None:
         self.modules: list[Module] = []
         self._indices: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no other module gets the id of one
-        self._tensors: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self.tensors: dict[int, tuple[weakref.ref[Any], str]] = {}
 
     def index(self, module: Any, outer: int) -> int:
         """The number of a module; one that is called from outside of all others names those
@@ -54,11 +55,11 @@ class Names:
     def name(self, tensor: Any, name: str) -> None:
         """Call a tensor so, unless it has a name."""
         if self.of(tensor) == "":
-            self._tensors[id(tensor)] = weakref.ref(tensor), name
+            self.tensors[id(tensor)] = weakref.ref(tensor), name
 
     def of(self, tensor: Any) -> str:
         """The name of a tensor, or an empty string."""
-        known = self._tensors.get(id(tensor))
+        known = self.tensors.get(id(tensor))
         return known[1] if known is not None and known[0]() is tensor else ""
 
     def find(self, tensor: Any, frame: FrameType | None) -> str:
@@ -77,7 +78,7 @@ class Names:
         """Let go of modules and tensors."""
         self._kept.clear()
         self._indices.clear()
-        self._tensors.clear()
+        self.tensors.clear()
 
 
 def hook_modules(

@@ -1,18 +1,19 @@
 """Recorder: the trace that writes down what happens, as it happens.
 
-Here runs what slows a recorded program down, so it is kept short: what can be worked out at the
-end, `recording.py` does.
+Here runs what slows a recorded program down. Each event is one tuple, with what may be gone later;
+`assembly.py` finds out at the end what belongs to what.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from types import CodeType, FrameType
 from typing import Any, Final
 
 import plugrad
-from plugrad.plugins.watching import Trace, history_of, leaf_of, sizes_of
+from plugrad.plugins.watching import Trace, history_of, leaf_of, note_of, sizes_of
 from plugrad_viewer.recording.graph import Graph, size
 from plugrad_viewer.recording.memory import Memory
 from plugrad_viewer.recording.names import Names
@@ -20,89 +21,59 @@ from plugrad_viewer.recording.sources import Lines
 
 _now: Final = time.perf_counter_ns
 _thread: Final = threading.get_ident
-
-# Tensors as a call saw them: name, shape, dtype, device.
-Seen = tuple[str, tuple[int, ...], Any, Any]
-
-
-class Call:
-    """An operator that was called, or a custom Function's forward."""
-
-    __slots__ = (
-        *("end", "inputs", "module", "node", "number", "op", "outputs", "parent", "place"),
-        *("start", "steps", "thread"),
-    )
-
-    def __init__(self, number: int, op: str, log: Log, parent: int) -> None:
-        self.number = number
-        self.op = op
-        self.thread = log.number
-        self.module = log.modules[-1]
-        self.parent = parent
-        self.place: tuple[str, int] | None = None
-        self.inputs: list[Seen] = []
-        self.outputs: list[Seen] = []
-        # Of each: key, kernel, start, end, depth.
-        self.steps: list[list[Any]] = []
-        self.node = -1
-        self.start = 0
-        self.end = 0
-
-
-class Log:
-    """What one thread is doing: open calls, modules, nodes that run, the depth of steps."""
-
-    def __init__(self, number: int, name: str) -> None:
-        self.number = number
-        self.name = name
-        self.calls: list[Call] = []
-        self.modules: list[int] = [-1]
-        self.nodes: list[int] = []
-        self.step: list[Any] | None = None
-        self.depth = 0
+_Tensor: Final = plugrad.Tensor
 
 
 class Recorder(Trace):
-    """Writes down calls, nodes and events.
+    """Writes down what it hears of.
 
     Args:
         limit: after so many events, it listens no longer.
 
     Attributes:
-        events: time in nanoseconds, number of the thread, kind, and what the kind says.
-        full: whether the limit was reached.
+        events: time in nanoseconds, the thread's identity, a kind, and what the kind says:
+            "call" op, key set, place, inputs; "function" number, name, place, inputs; "left" it;
+            "step" op, key set; "kernel" the variant that computes the innermost step; "back" a
+            step ends; "end" of a call: outputs, the number of its node or -1, and
+            when it ended, since what is done for the recording comes between;
+            "enter" module; "leave" one ends; "optimizer" name;
+            "node" `Seen`; "backward" pass, root; "dependencies" counts; "backward_end" pass;
+            "ready" node, pass, device; "pop" node; "done" with it; "run"; "ran"; "grad" bytes;
+            "buffer" node, input, bytes, whether it is a sum, how many are left;
+            "hook" node, kind, name; "free" node; "memory" device, bytes that came or went.
+        threads: the names of the threads, by identity.
+        full: whether it listens no longer.
     """
 
     def __init__(self, limit: int) -> None:
         super().__init__(None)
         self.events: list[tuple[Any, ...]] = []
-        self.calls: list[Call] = []
-        self.logs: dict[int, Log] = {}
+        self.threads: dict[int, str] = {}
         self.names = Names()
-        self.graph = Graph(self.names)
-        self.lines = Lines(_STOP)
-        self.memory = Memory(self._note_memory)
-        self.limit = limit
         self.full = False
-        # What is told of an operator and a key set: the key and the kernel.
-        self._keys: dict[tuple[Any, int], tuple[str, str]] = {}
-        self._ops: dict[Any, str] = {}
-        self._passes: dict[int, tuple[int, Log]] = {}
-        self._pass_count = 0
-        self._queues: dict[int, str] = {}
+        self._put = self.events.append
+        self._limit = limit
+        self._lines = Lines(_STOP)
+        self._memory = Memory(self._note_memory)
+        self._graph = Graph(self.names)
+        self._key = self._graph.key
+        self._modules: dict[int, list[int]] = {}
+        self._passes: dict[int, int] = {}
+        self._pass_numbers = itertools.count()
+        self._function_numbers = itertools.count()
+        self.know_thread()
 
-    def log(self) -> Log:
-        """The calling thread's."""
+    def know_thread(self) -> int:
+        """The calling thread's identity, whose name is noted."""
         ident = _thread()
-        log = self.logs.get(ident)
-        if log is None:
-            log = self.logs[ident] = Log(len(self.logs), threading.current_thread().name)
-        return log
+        if ident not in self.threads:
+            self.threads[ident] = threading.current_thread().name
+        return ident
 
     def stop(self) -> None:
         """Hear no more, and let go of everything that belongs to the program."""
         self.full = True
-        self.memory.close()
+        self._memory.close()
         self.names.forget()
 
     # Calls and their steps.
@@ -110,102 +81,74 @@ class Recorder(Trace):
     def dispatch(self, kind: str, op: Any, keyset: int, args: tuple[object, ...]) -> Any:
         if self.full:
             return Trace.dispatch(self, kind, op, keyset, args)
-        log = self.log()
-        calls = log.calls
-        if kind != "call" and calls:
-            call = calls[-1]
-            outer, depth = log.step, log.depth
-            step = self._step(log, call, op, keyset)
+        put = self._put
+        thread = _thread()
+        if kind != "call":
+            put((_now(), thread, "step", op, keyset))
             try:
                 return Trace.dispatch(self, kind, op, keyset, args)
             finally:
-                step[3] = _now()
-                log.step, log.depth = outer, depth
-        name = self._ops.get(op)
-        if name is None:
-            name = self._ops[op] = op.qualified_name.removeprefix("plugrad::")
+                put((_now(), thread, "back"))
+        if thread not in self.threads:
+            self.know_thread()
         given: list[Any] = []
-        frame: FrameType | None = None
         for value in args:
-            if isinstance(value, plugrad.Tensor):
+            if isinstance(value, _Tensor):
                 given.append(value)
             elif isinstance(value, (list, tuple)):
-                given.extend(each for each in value if isinstance(each, plugrad.Tensor))
-        call = Call(len(self.calls), name, log, calls[-1].number if calls else -1)
-        if calls:
-            call.place = calls[-1].place
-        else:
-            frame = self._find_place(call)
-        of = self.names.of
-        call.inputs = [(of(each), sizes_of(each), each.dtype, each.device) for each in given]
-        self._begin(log, call)
-        outer, depth, log.depth = log.step, log.depth, 0
-        step = self._step(log, call, op, keyset)
+                given.extend([each for each in value if isinstance(each, _Tensor)])
+        frame, place = self._lines.find()
+        inputs = self._about(given)
+        events = self.events
+        if len(events) >= self._limit:
+            self.full = True
+        put((_now(), thread, "call", op, keyset, place, inputs))
+        outputs: list[Any] = []
+        node = -1
+        ended = 0
         try:
             result = Trace.dispatch(self, kind, op, keyset, args)
+            ended = _now()
+            if isinstance(result, _Tensor):
+                outputs = [result]
+            elif isinstance(result, (list, tuple)):
+                outputs = [each for each in result if isinstance(each, _Tensor)]
+            if outputs:
+                node = self._node_of(outputs, frame)
+                self._memory.add(outputs, given)
         finally:
-            step[3] = call.end = _now()
-            log.step, log.depth = outer, depth
-            calls.pop()
-            self.events.append((call.end, log.number, "end", call.number))
-        if isinstance(result, plugrad.Tensor):
-            self._note_results(log, call, [result], given, frame)
-        elif isinstance(result, (list, tuple)):
-            tensors = [each for each in result if isinstance(each, plugrad.Tensor)]
-            self._note_results(log, call, tensors, given, frame)
+            about = [(sizes_of(each), each.dtype, each.device) for each in outputs]
+            now = _now()
+            put((now, thread, "end", about, node, ended or now))
         return result
 
-    def _find_place(self, call: Call) -> FrameType | None:
-        found = self.lines.find()
-        if found is None:
-            return None
-        call.place = found[1], found[2]
-        return found[0]
+    def _about(self, given: list[Any]) -> list[tuple[Any, ...]]:
+        named, of = self.names.tensors, self.names.of
+        return [
+            (sizes_of(each), each.dtype, each.device, of(each) if id(each) in named else "")
+            for each in given
+        ]
 
-    def _begin(self, log: Log, call: Call) -> None:
-        self.calls.append(call)
-        log.calls.append(call)
-        events = self.events
-        if len(events) >= self.limit:
-            self.full = True
-        call.start = _now()
-        events.append((call.start, log.number, "call", call.number))
-
-    def _step(self, log: Log, call: Call, op: Any, keyset: int) -> list[Any]:
-        about = self._keys.get((op, keyset))
-        if about is None:
-            about = op.resolve_key(keyset), _kernel_of(op, keyset)
-            self._keys[op, keyset] = about
-        start = _now()
-        step = [about[0], about[1], start, 0, log.depth]
-        self.events.append((start, log.number, "step", call.number, len(call.steps)))
-        call.steps.append(step)
-        log.step = step
-        log.depth += 1
-        return step
-
-    def choose(self, operator: str, kernel: str) -> None:
-        log = self.log()
-        if log.step is not None and not self.full:
-            log.step[1] = kernel
-        super().choose(operator, kernel)
-
-    def _note_results(
-        self, log: Log, call: Call, results: list[Any], given: list[Any], frame: FrameType | None
-    ) -> None:
-        call.outputs = [("", sizes_of(each), each.dtype, each.device) for each in results]
-        for each in results:
+    def _node_of(self, outputs: list[Any], frame: FrameType | None) -> int:
+        """The number of the first of the outputs' nodes; all of them are noted."""
+        first = -1
+        for each in outputs:
             history = history_of(each)
             if history is not None:
-                node = self.graph.number(history[0])
-                if node < 0:
-                    node = self._add_node(log, history[0], call.number, frame)
-                if call.node < 0:
-                    call.node = node
-        self.memory.add(results, given)
+                number = note_of(history[0], self._key)
+                if number is None:
+                    number = self._add_node(history[0], frame)
+                if first < 0:
+                    first = number
+        return first
 
-    def _note_memory(self, device: str, total: int) -> None:
-        self.events.append((_now(), self.log().number, "memory", device, total))
+    def choose(self, operator: str, kernel: str) -> None:
+        if not self.full:
+            self._put((_now(), _thread(), "kernel", kernel))
+        Trace.choose(self, operator, kernel)
+
+    def _note_memory(self, device: Any, nbytes: int) -> None:
+        self._put((_now(), self.know_thread(), "memory", device, nbytes))
 
     # Custom Functions.
 
@@ -213,160 +156,120 @@ class Recorder(Trace):
         self, ctx: Any, name: str, inputs: tuple[object, ...], recorded: bool
     ) -> None:
         if not self.full:
-            log = self.log()
-            outer = log.calls[-1] if log.calls else None
-            call = Call(len(self.calls), name, log, -1 if outer is None else outer.number)
-            self._find_place(call)
-            given: list[Any] = [each for each in inputs if isinstance(each, plugrad.Tensor)]
-            of = self.names.of
-            call.inputs = [(of(each), sizes_of(each), each.dtype, each.device) for each in given]
-            self._begin(log, call)
+            number = next(self._function_numbers)
             if recorded:
-                self.graph.claim(ctx, call.number, log.modules[-1])
-        super().enter_function(ctx, name, inputs, recorded)
+                self._graph.claim(ctx, number)
+            about = self._about([each for each in inputs if isinstance(each, _Tensor)])
+            _, place = self._lines.find()
+            self._put((_now(), self.know_thread(), "function", number, name, place, about))
+        Trace.enter_function(self, ctx, name, inputs, recorded)
 
     def leave_function(self, ctx: Any) -> None:
-        super().leave_function(ctx)
-        log = self.log()
-        if log.calls and not log.calls[-1].steps:
-            call = log.calls.pop()
-            call.end = _now()
-            self.events.append((call.end, log.number, "end", call.number))
+        Trace.leave_function(self, ctx)
+        self._put((_now(), _thread(), "left"))
 
     # Modules and optimizers.
 
     def enter_module(self, module: Any) -> None:
         """A module's forward begins."""
-        modules = self.log().modules
+        thread = self.know_thread()
+        modules = self._modules.setdefault(thread, [-1])
         modules.append(self.names.index(module, modules[-1]))
+        self._put((_now(), thread, "enter", modules[-1]))
 
     def leave_module(self, module: Any) -> None:
         """It ends."""
-        modules = self.log().modules
-        if len(modules) > 1:
+        modules = self._modules.get(_thread())
+        if modules is not None and len(modules) > 1:
             modules.pop()
+            self._put((_now(), _thread(), "leave"))
 
     def step_optimizer(self, optimizer: Any) -> None:
         """An optimizer's step begins."""
         if not self.full:
-            name = type(optimizer).__name__
-            self.events.append((_now(), self.log().number, "optimizer", name))
+            self._put((_now(), self.know_thread(), "optimizer", type(optimizer).__name__))
 
     # The graph.
 
-    def _add_node(self, log: Log, node: Any, call: int, frame: FrameType | None) -> int:
-        graph = self.graph
-        module = log.modules[-1]
-        if module < 0 and log.nodes:
-            module = graph.nodes[log.nodes[-1]]["module"]
-        time_, thread = _now(), log.number
-        new = graph.add(node, call, module, frame)
-        for number in new:
-            self.events.append((time_, thread, "node", number))
-            saved = graph.saved_bytes[number]
-            if saved:
-                self.events.append((time_, thread, "save", number, saved))
-        return new[-1]
+    def _add_node(self, node: Any, frame: FrameType | None) -> int:
+        thread, now = _thread(), _now()
+        new = self._graph.add(node, frame)
+        for seen in new:
+            self._put((now, thread, "node", seen))
+        return new[-1].number
 
     def _number(self, node: Any) -> int:
-        number = self.graph.number(node)
-        return self._add_node(self.log(), node, -1, None) if number < 0 else number
+        number: int | None = note_of(node, self._key)
+        return self._add_node(node, None) if number is None else number
 
     # Backward.
 
     def enter_pass(self, task: Any, root: Any, counts: Any) -> None:
         if not self.full:
-            log = self.log()
-            number = self._number(root)
-            self._passes[id(task)] = self._pass_count, log
-            roots = [number]
-            if self.graph.nodes[number]["kind"] == "root":
-                roots = [target for target, _ in self.graph.nodes[number]["edges"]]
-            self.events.append((_now(), log.number, "backward", roots, self._pass_count))
+            thread = self.know_thread()
+            number = self._passes[id(task)] = next(self._pass_numbers)
+            first = self._number(root)
+            self._put((_now(), thread, "backward", number, first))
             listed = [[self._number(node), count] for node, count in counts]
-            self.events.append((_now(), log.number, "dependencies", listed))
-            self._pass_count += 1
-        super().enter_pass(task, root, counts)
+            self._put((_now(), thread, "dependencies", listed))
+        Trace.enter_pass(self, task, root, counts)
 
     def leave_pass(self, task: Any) -> None:
-        known = self._passes.pop(id(task), None)
-        if known is not None and not self.full:
-            self.events.append((_now(), self.log().number, "backward_end", known[0]))
-        super().leave_pass(task)
+        number = self._passes.pop(id(task), -1)
+        if number >= 0 and not self.full:
+            self._put((_now(), _thread(), "backward_end", number))
+        Trace.leave_pass(self, task)
 
     def arrive(
         self, task: Any, node: Any, input_nr: int, grad: Any, is_sum: bool, left: int
     ) -> None:
         if not self.full:
-            number, thread, time_ = self._number(node), self.log().number, _now()
-            events = self.events
-            events.append((time_, thread, "buffer", number, input_nr, size(grad), is_sum))
-            events.append((time_, thread, "count", number, left))
-        super().arrive(task, node, input_nr, grad, is_sum, left)
+            number = self._number(node)
+            self._put((_now(), _thread(), "buffer", number, input_nr, size(grad), is_sum, left))
+        Trace.arrive(self, task, node, input_nr, grad, is_sum, left)
 
     def queue_node(self, task: Any, node: Any, device: str) -> None:
         if not self.full:
-            number, log = self._number(node), self.log()
-            known = self._passes.get(id(task))
-            queue = device or (log if known is None else known[1]).name
-            self._queues[number] = queue
-            self.events.append((_now(), log.number, "ready", number, queue))
-        super().queue_node(task, node, device)
+            number = self._number(node)
+            about = self._passes.get(id(task), -1)
+            self._put((_now(), self.know_thread(), "ready", number, about, device))
+        Trace.queue_node(self, task, node, device)
 
     def enter_node(self, node: Any) -> None:
-        log = self.log()
-        number = self._number(node)
-        log.nodes.append(number)
         if not self.full:
-            queue = self._queues.pop(number, log.name)
-            self.events.append((_now(), log.number, "pop", number, queue))
-        super().enter_node(node)
+            self._put((_now(), self.know_thread(), "pop", self._number(node)))
+        Trace.enter_node(self, node)
 
     def leave_node(self, node: Any) -> None:
-        super().leave_node(node)
-        nodes = self.log().nodes
-        if nodes:
-            nodes.pop()
+        Trace.leave_node(self, node)
+        if not self.full:
+            self._put((_now(), _thread(), "done"))
 
     def run_node(self, node: Any, grads: Any) -> Any:
         if self.full:
             return Trace.run_node(self, node, grads)
-        number, thread, events = self._number(node), self.log().number, self.events
-        arrived = size(grads[0]) if grads else 0
-        events.append((_now(), thread, "run", number))
+        number, thread, put = self._number(node), _thread(), self._put
+        arrived = grads and leaf_of(node) is not None and grads[0] is not None
+        nbytes = size(grads[0]) if arrived else 0
+        put((_now(), thread, "run", number))
         try:
             outputs = Trace.run_node(self, node, grads)
         finally:
-            events.append((_now(), thread, "ran", number))
-        if arrived and leaf_of(node) is not None:
-            label = self.graph.nodes[number]["label"]
-            events.append((_now(), thread, "grad", number, label, arrived))
+            put((_now(), thread, "ran", number))
+        if arrived:
+            put((_now(), thread, "grad", number, nbytes))
         return outputs
 
     def run_hook(self, node: Any, kind: str, hook: Any) -> None:
         if node is not None and not self.full:
             name = getattr(hook, "__qualname__", type(hook).__qualname__)
-            about = self._number(node), kind, name
-            self.events.append((_now(), self.log().number, "hook", *about))
-        super().run_hook(node, kind, hook)
+            self._put((_now(), _thread(), "hook", self._number(node), kind, name))
+        Trace.run_hook(self, node, kind, hook)
 
     def release(self, node: Any) -> None:
         if not self.full:
-            number = self._number(node)
-            saved = self.graph.saved_bytes[number]
-            if saved:
-                self.graph.saved_bytes[number] = 0
-                self.events.append((_now(), self.log().number, "free", number, saved))
-        super().release(node)
-
-
-def _kernel_of(op: Any, keyset: int) -> str:
-    """Whose kernel serves a key, or what the function is called."""
-    owner, _ = op.kernel_owner(keyset)
-    if owner:
-        return str(owner)
-    kernel = op.lookup(keyset)
-    return str(getattr(kernel, "__name__", type(kernel).__name__))
+            self._put((_now(), _thread(), "free", self._number(node)))
+        Trace.release(self, node)
 
 
 # A search for the program's line ends where the engine runs a node.

@@ -9,15 +9,14 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 from plugrad.plugins.watching import watching
 from plugrad_viewer.drawing.places import place_nodes
-from plugrad_viewer.recording.format import KINDS, VERSION, About, Data, Value, about_now
-from plugrad_viewer.recording.format import Call as CallData
-from plugrad_viewer.recording.graph import name_of_dtype
+from plugrad_viewer.recording.assembly import Assembly
+from plugrad_viewer.recording.format import VERSION, About, Data, about_now
 from plugrad_viewer.recording.names import hook_modules
-from plugrad_viewer.recording.recorder import Call, Recorder, Seen
+from plugrad_viewer.recording.recorder import Recorder
 from plugrad_viewer.recording.sources import stretches
 
 LIMIT: Final = 1_000_000
@@ -54,7 +53,6 @@ class Recording:
             self._stack.callback(handle.remove)
         self._stack.callback(recorder.stop)
         self._start = time.perf_counter_ns()
-        recorder.log()
         self._stack.enter_context(watching(recorder))
         return self
 
@@ -117,82 +115,33 @@ class Recording:
         )
 
     def __repr__(self) -> str:
-        recorder = self._recorder
+        if self._state != "done":
+            return f"<Recording {self._title!r}: {self._state}>"
+        data = self.data
         return (
-            f"<Recording {self._title!r}: {len(recorder.calls)} calls, "
-            f"{len(recorder.graph.nodes)} nodes, {len(recorder.events)} events>"
+            f"<Recording {self._title!r}: {len(data['calls'])} calls, {len(data['nodes'])} nodes, "
+            f"{len(data['events'])} events>"
         )
-
-    # From what the recorder has written down to data.
 
     def _build(self) -> Data:
         recorder = self._recorder
-        sources, places = stretches({call.place for call in recorder.calls if call.place})
-        last = max((event[0] for event in recorder.events), default=self._start)
-        nodes = recorder.graph.nodes
-        place_nodes(nodes)
+        found = Assembly(recorder, self._start)
+        sources, parts = stretches({place for place in found.places if place})
+        for call, place in zip(found.calls, found.places, strict=True):
+            if place is not None:
+                call["source"] = [parts[place], place[1]]
+        place_nodes(found.nodes)
+        truncated = f"after {self._limit} events" if self._truncated else None
         return {
             "version": VERSION,
-            "about": {
-                **self._about,
-                "truncated": f"after {self._limit} events" if self._truncated else None,
-            },
+            "about": {**self._about, "truncated": truncated},
             "sources": sources,
             "modules": recorder.names.modules,
-            "threads": [{"name": log.name} for log in recorder.logs.values()],
-            "calls": [self._call(call, places, last) for call in recorder.calls],
-            "nodes": nodes,
-            "events": [self._event(event) for event in sorted(recorder.events, key=_time_of)],
+            "threads": [{"name": name} for name in found.threads],
+            "calls": found.calls,
+            "nodes": found.nodes,
+            "events": found.events,
         }
-
-    def _us(self, nanoseconds: int) -> float:
-        return round((nanoseconds - self._start) / 1000, 2)
-
-    def _event(self, event: tuple[Any, ...]) -> dict[str, Any]:
-        time_, thread, kind, *values = event
-        about = {"t": self._us(time_), "th": thread, "k": kind}
-        about.update(zip(KINDS[kind], values, strict=True))
-        return about
-
-    def _call(self, call: Call, places: dict[tuple[str, int], int], last: int) -> CallData:
-        place = call.place
-        return {
-            "op": call.op,
-            "source": None if place is None else [places[place], place[1]],
-            "module": call.module,
-            "thread": call.thread,
-            "start": self._us(call.start),
-            "end": self._us(call.end or last),
-            "parent": call.parent,
-            "inputs": [_value(seen) for seen in call.inputs],
-            "outputs": [_value(seen) for seen in call.outputs],
-            "steps": [
-                {
-                    "key": key,
-                    "kernel": kernel,
-                    "start": self._us(start),
-                    "end": self._us(end or last),
-                    "depth": depth,
-                }
-                for key, kernel, start, end, depth in call.steps
-            ],
-            "node": call.node,
-        }
-
-
-def _time_of(event: tuple[Any, ...]) -> int:
-    time_: int = event[0]
-    return time_
-
-
-def _value(seen: Seen) -> Value:
-    name, shape, dtype, device = seen
-    return {
-        "name": name,
-        "shape": list(shape),
-        "dtype": name_of_dtype(dtype),
-        "device": str(device),
-    }
 
 
 def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:
@@ -215,6 +164,6 @@ def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:
     >>> [call["op"] for call in recording.data["calls"][:2]]
     ['mul.Tensor', 'sum']
     >>> [node["name"] for node in recording.data["nodes"]]
-    ['MulBackward0', 'AccumulateGrad', 'SumBackward0']
+    ['AccumulateGrad', 'MulBackward0', 'SumBackward0']
     """
     return Recording(title, limit)

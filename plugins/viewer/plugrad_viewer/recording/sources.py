@@ -31,8 +31,8 @@ class Lines:
         self._stop = stop
         self._is_library: dict[CodeType, bool] = {}
 
-    def find(self) -> tuple[FrameType, str, int] | None:
-        """The innermost frame of the program, its file and its line; None if there is none."""
+    def find(self) -> tuple[FrameType | None, tuple[str, int] | None]:
+        """The innermost frame of the program, and its file and line; None if there is none."""
         frame: FrameType | None = sys._getframe(2)
         known = self._is_library
         while frame is not None:
@@ -41,11 +41,11 @@ class Lines:
             if library is None:
                 library = known[code] = _is_library(frame)
             if not library:
-                return frame, code.co_filename, frame.f_lineno or 0
+                return frame, (code.co_filename, frame.f_lineno or 0)
             if code in self._stop:
-                return None
+                break
             frame = frame.f_back
-        return None
+        return None, None
 
 
 def _is_library(frame: FrameType) -> bool:

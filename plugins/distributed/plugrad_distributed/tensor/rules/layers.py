@@ -143,7 +143,8 @@ def _embed(call: Any, args: list[Any]) -> Any:
     if sizes[0] == 0:
         return weight.new_zeros((*indices.shape, weight.shape[1]))
     rows = call.op.call((weight, (indices - offsets[0]) * here, *rest))
-    return rows * here.unsqueeze(-1)
+    # No product: the row that is taken in the place of others may be infinite.
+    return rows.masked_fill(~here.unsqueeze(-1), 0)
 
 
 def _embedding_backward(grad_output: DTensorSpec, indices: DTensorSpec, *rest: Any) -> list[Choice]:

@@ -10,36 +10,9 @@ from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned, 
 
 __all__ = ["RULES", "STRUCTURES", "pointwise"]
 
-# The core's words for elementwise operators, those that it loads on demand too.
+# The core's words for elementwise operators, those of plugins too. They need no names here:
+# what has no rule of its own is cut by `pointwise`.
 STRUCTURES = ("unary", "binary", "binary_alpha", "elementwise")
-
-# The core's elementwise operators.
-UNARY = (
-    *("neg", "abs", "sign", "sgn", "ceil", "floor", "trunc", "round", "frac", "exp", "exp2"),
-    *("expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos"),
-    *("tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    *("sigmoid", "erf", "erfc", "conj_physical", "isnan", "isinf", "isfinite", "logical_not"),
-    *("bitwise_not", "sinc", "signbit", "relu", "hardsigmoid", "hardswish"),
-)
-
-BINARY = (
-    *("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "mul.Tensor", "mul.Scalar"),
-    *("div.Tensor", "div.Scalar", "floor_divide", "floor_divide.Scalar"),
-    *("floor_divide.Scalar_Tensor", "remainder.Tensor", "remainder.Scalar"),
-    *("remainder.Scalar_Tensor", "fmod.Tensor", "fmod.Scalar", "pow.Tensor_Scalar"),
-    *("pow.Tensor_Tensor", "pow.Scalar", "atan2", "hypot", "logaddexp", "maximum", "minimum"),
-    *("fmax", "fmin", "logaddexp2", "xlogy.Tensor", "xlogy.Scalar_Other"),
-    *("xlogy.Scalar_Self", "copysign.Tensor", "copysign.Scalar", "eq.Tensor", "eq.Scalar"),
-    *("ne.Tensor", "ne.Scalar", "lt.Tensor", "lt.Scalar", "le.Tensor", "le.Scalar"),
-    *("gt.Tensor", "gt.Scalar", "ge.Tensor", "ge.Scalar", "logical_and", "logical_or"),
-    *("logical_xor", "bitwise_and.Tensor", "bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"),
-    *("bitwise_or.Tensor", "bitwise_or.Scalar", "bitwise_or.Scalar_Tensor"),
-    *("bitwise_xor.Tensor", "bitwise_xor.Scalar", "bitwise_xor.Scalar_Tensor"),
-    *("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar"),
-    *("bitwise_left_shift.Scalar_Tensor", "bitwise_right_shift.Tensor"),
-    *("bitwise_right_shift.Tensor_Scalar", "bitwise_right_shift.Scalar_Tensor", "heaviside"),
-    *("gcd", "lcm", "nextafter"),
-)
 
 # What broadcasts as they do.
 OTHERS = (
@@ -103,9 +76,9 @@ def _cast(*args: Any) -> list[Choice]:
 
 
 def _factor(position: int, one: Placement, args: Sequence[Any]) -> list[Any]:
-    """Pending in one argument, replicated in the others."""
-    chosen = args[position]
-    return aligned(args, lambda spec: one if spec is chosen else Replicate())
+    """Pending in one argument, replicated in the others, which may be the same tensor."""
+    others = aligned(args, lambda spec: Replicate())
+    return [*others[:position], one, *others[position + 1 :]]
 
 
 def _product(*args: Any) -> list[Choice]:
@@ -128,7 +101,7 @@ def _chosen(*args: Any) -> list[Choice]:
 
 
 RULES: dict[str, Rule] = {
-    **{name: Rule(pointwise) for name in (*UNARY, *BINARY, *OTHERS)},
+    **{name: Rule(pointwise) for name in OTHERS},
     **{name: Rule(_linear) for name in (*LINEAR, *SUMS)},
     "_to_copy": Rule(_cast),
     "mul.Tensor": Rule(_product),

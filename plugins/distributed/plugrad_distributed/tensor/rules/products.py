@@ -35,9 +35,10 @@ def _bmm(self: DTensorSpec, mat2: DTensorSpec) -> list[Choice]:
     ]
 
 
-def _added(self: DTensorSpec, dim: int) -> Placement:
-    """How a matrix that is added lies where the product is cut along `dim`; it may be broadcast."""
-    own = dim - (2 - self.ndim)
+def _added(self: DTensorSpec, dim: int, ndim: int = 2) -> Placement:
+    """How what is added lies where the product, of `ndim` dimensions, is cut along `dim`; it may be
+    broadcast."""
+    own = dim - (ndim - self.ndim)
     return R if own < 0 or self.shape[own] == 1 else Shard(own)
 
 
@@ -53,31 +54,35 @@ def _addmm(self: DTensorSpec, mat1: DTensorSpec, mat2: DTensorSpec, *rest: Any) 
 
 
 def _linear(input: DTensorSpec, weight: DTensorSpec, bias: Any = None) -> list[Choice]:
+    ndim = input.ndim + weight.ndim - 2
     last = input.ndim - 1
 
-    def inputs(*given: Placement) -> Sequence[Any]:
-        return given if bias is not None else (*given[:2], None)
+    def inputs(one: Placement, other: Placement, added: Any) -> Sequence[Any]:
+        return one, other, None if bias is None else added(bias)
 
-    batch = [([Shard(dim)], inputs(Shard(dim), R, R)) for dim in range(last)]
-    return [
-        *batch,
-        ([Shard(last)], inputs(R, Shard(0), Shard(0))),
-        ([P], inputs(Shard(last), Shard(1), P)),
-        ([P], inputs(P, R, P)),
-    ]
+    def cut(dim: int) -> Any:
+        return lambda spec: _added(spec, dim, ndim)
+
+    found: list[Choice] = [([Shard(dim)], inputs(Shard(dim), R, cut(dim))) for dim in range(last)]
+    if weight.ndim == 2:
+        found.append(([Shard(last)], inputs(R, Shard(0), cut(last))))
+        found.append(([P], inputs(Shard(last), Shard(1), lambda spec: P)))
+        found.append(([P], inputs(P, R, lambda spec: P)))
+    return found
 
 
 def _linear_backward(
     self: DTensorSpec, grad_output: DTensorSpec, weight: DTensorSpec, output_mask: Any
 ) -> list[Choice]:
     last = self.ndim - 1
-    batch = [([Shard(dim), P, P], [Shard(dim), Shard(dim), R, None]) for dim in range(last)]
-    return [
-        *batch,
-        ([P, Shard(0), Shard(0)], [R, Shard(last), Shard(0), None]),
-        ([Shard(last), Shard(1), R], [Shard(last), R, Shard(1), None]),
-        ([P, P, P], [R, P, R, None]),
+    found: list[Choice] = [
+        ([Shard(dim), P, P], [Shard(dim), Shard(dim), R, None]) for dim in range(last)
     ]
+    if weight.ndim == 2:
+        found.append(([P, Shard(0), Shard(0)], [R, Shard(last), Shard(0), None]))
+        found.append(([Shard(last), Shard(1), R], [Shard(last), R, Shard(1), None]))
+        found.append(([P, P, P], [R, P, R, None]))
+    return found
 
 
 RULES: dict[str, Rule] = {

@@ -64,6 +64,14 @@ def laid_out(whole: Tensor, spec: DTensorSpec) -> Tensor:
     what they would get in one process."""
     if tuple(whole.stride()) == spec.steps and whole.storage_offset() == 0:
         return whole
+    last = sum((size - 1) * step for size, step in zip(spec.shape, spec.steps, strict=True))
+    if 0 <= last < spec.numel() - 1:
+        # Elements share memory, so each place is written several times, with the same number.
+        places = plugrad.arange(last + 1, device=whole.device)
+        places = places.as_strided(spec.shape, spec.steps).reshape(-1)
+        memory = whole.new_empty(last + 1).index_copy(0, places, whole.reshape(-1))
+        shared: Tensor = memory.as_strided(spec.shape, spec.steps)
+        return shared
     found: Tensor = plugrad.empty_strided(spec.shape, spec.steps, dtype=whole.dtype)
     return found.to(whole.device).copy_(whole)
 

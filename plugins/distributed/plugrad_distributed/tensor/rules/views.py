@@ -234,9 +234,12 @@ def _untouched(self: DTensorSpec, first: Any, dims: Any = None) -> Sequence[tupl
 
 
 def _alike(*args: Any) -> list[Choice]:
-    """`zeros_like` and its like: the result lies as its model does."""
+    """`zeros_like` and its like: the result lies as its model does, of which the elements do not
+    matter."""
     none: list[Placement | None] = [None] * (len(args) - 1)
-    return [([Shard(dim)], [Shard(dim), *none]) for dim in range(args[0].ndim)]
+    found: list[Choice] = [([Shard(dim)], [Shard(dim), *none]) for dim in range(args[0].ndim)]
+    found.extend(([Replicate()], [one, *none]) for one in PENDING)
+    return found
 
 
 def _make_alike(call: Any, args: list[Any]) -> Any:
@@ -248,7 +251,8 @@ def _make_alike(call: Any, args: list[Any]) -> Any:
 def _gathered(self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any) -> list[Choice]:
     """`gather` along a dimension that every rank has; others are cut if index and tensor agree."""
     none = [None] * len(rest)
-    if self.ndim == 0 or index.ndim == 0:
+    # An index without elements may have other dimensions.
+    if self.ndim == 0 or index.ndim != self.ndim:
         return []
     dim %= self.ndim
     found: list[Choice] = [([Shard(dim)], [Replicate(), None, Shard(dim), *none])]
@@ -273,14 +277,16 @@ def _gather(call: Any, args: list[Any]) -> Any:
     if sizes[dim] == 0:
         return self.new_zeros(index.shape)
     here = (index >= offsets[dim]) & (index < offsets[dim] + sizes[dim])
-    return call.op.call((self, dim, (index - offsets[dim]) * here, *rest)) * here
+    taken = call.op.call((self, dim, (index - offsets[dim]) * here, *rest))
+    # No product: what is taken in the place of others may be infinite.
+    return taken.masked_fill(~here, 0)
 
 
 def _scattered(self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any) -> list[Choice]:
     """`scatter` and `scatter_add`: dimensions beside `dim` are cut if all shapes agree."""
-    if self.ndim == 0:
-        return []
     others = [index, *(one for one in rest if isinstance(one, DTensorSpec))]
+    if any(one.ndim != self.ndim for one in others):
+        return []
     found: list[Choice] = []
     for one in range(self.ndim):
         if one != dim % self.ndim and all(o.shape[one] == self.shape[one] for o in others):

@@ -10,7 +10,9 @@ function current(session: Session): { source: [number, number] | null; made: boo
   const event = recording.events[at - 1];
   if (!event) return { source: null, made: false };
   if ("n" in event) {
-    const call = recording.nodes[event.n]?.call ?? -1;
+    let call = recording.nodes[event.n]?.call ?? -1;
+    // A leaf was made by no call: its gradient comes from the node that ran last.
+    if (call < 0 && state.backwards.length) call = recording.nodes[state.lastRun]?.call ?? -1;
     if (call >= 0) return { source: sourceOf(session, call), made: state.backwards.length > 0 };
   }
   const running = state.running.get(event.th)?.at(-1);

@@ -289,5 +289,5 @@ function labelOf(recording: Recording, box: Box, state: State, many: boolean): s
   }
   if (status === Status.Ready) return `${title}\nready`;
   if (status === Status.Running) return `${title}\nruns`;
-  return `${title}\n${shape ? `[${shape.join(", ")}]` : ""}`;
+  return `${title}\n${!shape ? "" : shape.length ? `[${shape.join(", ")}]` : "scalar"}`;
 }
