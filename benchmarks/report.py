@@ -20,37 +20,37 @@ from benchmarks.verdict import draw, verdict
 INTRODUCTION = """\
 # Performance
 
-plugrad beside PyTorch and beside the bare NumPy calls that the same work needs, measured in turn
+plugrad compared with PyTorch and with the plain NumPy calls for the same work, measured in turns
 in one process. A cell is the median of the rounds, with the fastest round in brackets; a ratio is
-plugrad's figure over the other's, so less is better. A budget is what plugrad's median is held to;
-nothing here fails a build. This page is written by the command below.
+plugrad's figure over the other's, so less is better. A budget is the limit for plugrad's median;
+it does not fail a build. The command below writes this page.
 """
 
 # What stands below a table: why figures are what they are.
 REMARKS = {
     "large_arrays": """\
-On two threads, what hardly computes (`add`, `relu`, sums) gains little: to wake a thread that
-sleeps takes tens of microseconds on a virtual machine. PyTorch's threads wait for work in a
-loop, which takes the processor from others.
+Operators with little computation (`add`, `relu`, sums) gain little on two threads: waking a
+sleeping thread takes tens of microseconds on a virtual machine. PyTorch's threads poll in a
+loop, which takes processor time from others.
 """,
     "numerics": """\
-What takes more than 1.2 times as long as in PyTorch, and why:
+Operators that take more than 1.2 times as long as in PyTorch, and the reasons:
 
-* Transforms of many rows of 64 numbers, 1.7 to 1.9 times: FFTW needs that much longer than MKL.
+* Transforms of many rows of 64 numbers, 1.7 to 1.9 times: FFTW is slower than MKL by this factor.
   `rfft2` of 1024x1024 takes 1.25 times as long, for the same reason.
-* `lstsq` in float32, 1.7 times: LAPACK's driver, copies to Fortran's order and a look at the rank.
+* `lstsq` in float32, 1.7 times: LAPACK's driver, copies to Fortran order, and a check of the rank.
 * `max_pool1d`, 2.3 to 2.5 times: it makes passes over every second element, where PyTorch's loop
   runs in registers.
-* `bincount` is NumPy's: one pass looks for the largest number, another counts.
+* `bincount` is NumPy's: one pass finds the largest number, another counts.
 
-The figures are with the extras that are named above. Without them:
+The figures include the extras listed above. Without them:
 
 * Random numbers: NumPy has no fused multiplication and addition, so `randn` in float32 computes in
-  float64 and rounds once more, which is the price of the same numbers, bit by bit. It takes four to
-  five times as long as PyTorch, `rand` 1.2 to 1.8 times.
+  float64 and rounds once more, to give the same numbers bit for bit. It takes four to
+  five times as long as in PyTorch, `rand` 1.2 to 1.8 times.
 * Transforms are SciPy's, or NumPy's: up to 1.7 times as long as PyTorch's for large powers of two,
   and two to six times for many short rows.
-* Convolutions are products of matrices, one side of which is the number of filters; `conv3d` takes
+* Convolutions are matrix products in which one dimension is the number of filters; `conv3d` takes
   twice as long as in PyTorch.
 * Attention that is not causal makes passes over blocks in the cache, where PyTorch's run in
   registers.

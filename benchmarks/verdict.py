@@ -36,9 +36,9 @@ def verdict(rows: Sequence[Row], picture: str) -> str:
     lines = [
         "## In short",
         "",
-        f"Of {len(found)} rows that PyTorch has, too, plugrad needs less in {fewer}, the same "
-        f"within five percent in {alike}, and more in {len(found) - fewer - alike}. Each dot is a "
-        "row.",
+        f"PyTorch has {len(found)} of these rows, too. plugrad needs less in {fewer} of them, the "
+        f"same within five percent in {alike}, and more in {len(found) - fewer - alike}. Each dot "
+        "is a row.",
         "",
         f"![Ratios to PyTorch's time, by benchmark]({picture})",
         "",

@@ -37,22 +37,22 @@ OPS = Path(plugrad.__file__).parent / "ops"
 INTRODUCTION = """\
 # Operators and backends
 
-Every operator of plugrad, {count} in all counting in-place variants, and what backends do for it.
-This page is written by `python tools/operators_page.py` from the registry; `plugrad ops` says the
-same of the backends that are installed where it runs.
+Every operator of plugrad, {count} including in-place variants, and how backends provide it.
+`python tools/operators_page.py` writes this page from the registry; `plugrad ops` shows the same
+for the installed backends.
 
 * *in-place*: there is a variant that writes into its first argument, `name_`.
-* *gradient*: the result has one; `by parts` says that it follows from those of the operators that
-  it is made of.
-* *level*: `core` is what every backend must be able to do, `full` what the CPU can.
+* *gradient*: the result has a gradient; `by parts` means that it follows from the gradients of the
+  operators that it is made of.
+* *level*: `core` is what every backend must support, `full` what the CPU supports.
 * *cpu*, *jax*, *cuda*: plugrad's own backends. *array API*: a backend from a namespace of the array
-  API standard, here NumPy's. *core only*: one that has kernels for the core primitives and for
-  nothing else. `native` is a kernel, `derived` an in-place operator made from the functional one
-  and a copy, `decomposed` made of operators that the backend can do in turn. Otherwise it says
-  which kernels are missing.
-* *made of*: what the decomposition calls directly, for real numbers; a dash if that is nothing, but
-  arrays go to the host or come from there. *Primitives*, {primitives} of them, have no
-  decomposition; {core} are of level core.
+  API standard, here NumPy's. *core only*: a backend that has kernels only for the core primitives.
+  `native` is a kernel, `derived` an in-place operator made from the functional one and a copy,
+  `decomposed` made of operators that the backend can compute in turn. Otherwise the column lists
+  the missing kernels.
+* *made of*: the direct calls of the decomposition, for real numbers; a dash if there are none, but
+  arrays are copied to or from the host. *Primitives*, {primitives} of them, have no decomposition;
+  {core} are of level core.
 """
 
 

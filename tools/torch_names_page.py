@@ -20,10 +20,10 @@ INTRODUCTION = """\
 # Names of PyTorch that are missing
 
 These are the public names of PyTorch {version} that plugrad lacks: {missing} of {all}. A name that
-stands in several modules of PyTorch is counted once, in the outermost. Left out are quantized and
-sparse tensors, exporters, and what is about other devices and their libraries. `plugrad check` says
-which of them a program uses: see [Coming from PyTorch](coming_from_pytorch.md). This page is
-written by `python tools/torch_names_page.py`.
+exists in several modules of PyTorch is counted once, in the outermost. Quantized and sparse tensors,
+exporters, and names for other devices and their libraries are left out. `plugrad check` lists the
+missing names that a program uses: see [Coming from PyTorch](coming_from_pytorch.md).
+`python tools/torch_names_page.py` writes this page.
 """
 
 
