@@ -9,7 +9,7 @@ import numpy as np
 from plugrad_distributed.carriers.carrier import Array
 from plugrad_distributed.reduce_op import ReduceOp
 
-__all__ = ["as_moved", "as_reduced", "reduction", "types_of_sums"]
+__all__ = ["TYPES", "as_moved", "as_reduced", "reduction", "types_of_sums"]
 
 _OPERATIONS = {
     ReduceOp.SUM: "SUM",
@@ -32,7 +32,7 @@ _OF_BOOLS = {
 }
 _INTEGERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 # By NumPy's codes; bools, which have sums of their own, beside.
-_TYPES = {
+TYPES = {
     "b": "SIGNED_CHAR",
     "B": "UNSIGNED_CHAR",
     "h": "SHORT",
@@ -48,7 +48,7 @@ _TYPES = {
     "F": "C_FLOAT_COMPLEX",
     "D": "C_DOUBLE_COMPLEX",
 }
-_KNOWN = frozenset(map(np.dtype, ["?", *_TYPES]))
+_KNOWN = frozenset(map(np.dtype, ["?", *TYPES]))
 
 
 def as_moved(array: Array) -> Array:
@@ -72,4 +72,4 @@ def reduction(mpi: Any, op: ReduceOp, dtype: np.dtype[Any]) -> Any:
 
 def types_of_sums(mpi: Any) -> dict[int, Any]:
     """MPI's types of the dtypes whose sums are `SUM`, by the dtypes' numbers."""
-    return {np.dtype(code).num: getattr(mpi, name) for code, name in _TYPES.items()}
+    return {np.dtype(code).num: getattr(mpi, name) for code, name in TYPES.items()}

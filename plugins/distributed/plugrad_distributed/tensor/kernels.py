@@ -102,7 +102,7 @@ def _same_mesh(op: Any, array: ShardedArray, mesh: DeviceMesh) -> None:
     """
     if array.mesh is not mesh and array.mesh != mesh:
         raise RuntimeError(
-            f"{op.qualified_name}: all DTensors must lie on one mesh, got {mesh!r} and "
+            f"{op.qualified_name}: all DTensors must be on one mesh, got {mesh!r} and "
             f"{array.mesh!r}"
         )
 
