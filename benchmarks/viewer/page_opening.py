@@ -2,8 +2,8 @@
 
 `python -m benchmarks.viewer.page_opening`, with Playwright and a Chromium. The recordings are of
 training steps of residual CNNs. It measures the time from navigation to the first picture of the
-graph, the median of several, each in a tab of its own. A large graph is drawn in pieces: the time until
-all of it is there is given as well.
+graph, the median of several, each in a tab of its own. A large graph is drawn in pieces: the time
+until all of it is there is given as well.
 """
 
 from __future__ import annotations

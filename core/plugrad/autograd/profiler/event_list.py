@@ -9,6 +9,8 @@ from typing import Any
 
 from plugrad.autograd.profiler.chrome_trace import TraceContext, write_chrome_trace
 from plugrad.autograd.profiler.events import FunctionEvent, FunctionEventAvg
+from plugrad.autograd.profiler.fitting import terminal_width
+from plugrad.autograd.profiler.page import write_page
 from plugrad.autograd.profiler.table import build_table
 from plugrad.tensor.calls.annotations import explains
 
@@ -35,7 +37,8 @@ class EventList(list[Any]):
         self._context = TraceContext()
 
     def __str__(self) -> str:
-        return self.table()
+        """The table; printed to a terminal, it is as wide as that."""
+        return self._table(line_width=terminal_width())
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -63,6 +66,29 @@ class EventList(list[Any]):
             top_level_events_only: leave out what ran within another event.
             time_unit: "s", "ms" or "us" for all times; None suits the unit to the number.
         """
+        return self._table(
+            sort_by,
+            row_limit,
+            max_src_column_width,
+            max_name_column_width,
+            max_shapes_column_width,
+            header,
+            top_level_events_only,
+            time_unit,
+        )
+
+    def _table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int | None = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+        line_width: int | None = None,
+    ) -> str:
         return build_table(
             self,
             sort_by=sort_by,
@@ -73,6 +99,7 @@ class EventList(list[Any]):
             header=header,
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
+            line_width=line_width,
             profile_memory=self._profile_memory,
             with_flops=self._with_flops,
             with_overload_names=self._by_overload_name,
@@ -128,6 +155,13 @@ class EventList(list[Any]):
     def export_chrome_trace(self, path: str) -> None:
         """Write a trace that https://ui.perfetto.dev and chrome://tracing show."""
         write_chrome_trace(path, self, self._context)
+
+    def export_html(self, path: str) -> None:
+        """Write a page of HTML: a flame graph for each thread, and memory over time.
+
+        The page needs no network. Memory is shown with ``profile_memory=True``.
+        """
+        write_page(path, self, self._context)
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """What `export_stacks` can weigh stacks by."""

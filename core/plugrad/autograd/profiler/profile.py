@@ -181,6 +181,13 @@ class profile(Scope):
         """Write a trace that https://ui.perfetto.dev and chrome://tracing show."""
         self._needed().export_chrome_trace(path)
 
+    def export_html(self, path: str) -> None:
+        """Write a page of HTML: a flame graph for each thread, and memory over time.
+
+        The page needs no network. Memory is shown with ``profile_memory=True``.
+        """
+        self._needed().export_html(path)
+
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write a line per event, for flame graphs; only with `with_stack=True`."""
         events = self._needed()

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 # Interpreted: it runs when a profile is over.
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
+from plugrad.autograd.profiler.columns import GAP, Column
+from plugrad.autograd.profiler.fitting import fitted
 from plugrad.autograd.profiler.formatting import format_memory, format_time, format_time_share
 
 NUMBER_WIDTH: Final = 12
-GAP: Final = "  "
 FLOPS_UNITS: Final = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A heading, how wide, and what it shows of an event."""
-
-    heading: str
-    width: int
-    cell: Callable[[Any], object]
-    align: str = ">"
-
-    def fit(self, value: object) -> str:
-        return f"{value!s:{self.align}{self.width}}"
 
 
 def build_table(
@@ -41,8 +28,13 @@ def build_table(
     profile_memory: bool,
     with_flops: bool,
     with_overload_names: bool,
+    line_width: int | None = None,
 ) -> str:
-    """See `EventList.table`; "" if there are no events."""
+    """See `EventList.table`; "" if there are no events.
+
+    Args:
+        line_width: how long a line may be; None for as long as PyTorch's.
+    """
     if not events:
         return ""
     total = sum(event.self_cpu_time_total for event in events)
@@ -70,6 +62,8 @@ def build_table(
         columns.append(source)
     if with_flops and any(event.flops > 0 for event in events):
         columns.append(_flops_column(min(e.flops for e in events if e.flops > 0)))
+    if line_width is not None and source is None:
+        columns = fitted(columns, events, line_width)
 
     rule = "".join("-" * column.width + GAP for column in columns)
     lines: list[str] = []

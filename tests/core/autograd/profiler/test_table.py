@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from plugrad.autograd import profiler_util
+import plugrad
+from plugrad.autograd import profiler, profiler_util
 from plugrad.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg
 
 # name, thread, start, end, bytes, shapes, stack, operations
@@ -144,3 +145,17 @@ def test_overloads_have_a_column_only_when_they_are_kept_apart() -> None:
     found[1].overload_name = "Tensor"
     assert "Overload Name" not in found.table()
     assert "Overload Name" in found.key_averages(group_by_overload_name=True).table()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_a_printed_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    with profiler.profile() as prof:
+        x = plugrad.ones(2, 2, requires_grad=True)
+        (x @ x).relu().sum().backward()
+    monkeypatch.setattr("plugrad.autograd.profiler.event_list.terminal_width", lambda: width)
+    for text in (str(prof), str(prof.key_averages())):
+        lines = [line.rstrip() for line in text.splitlines()]
+        assert max(map(len, lines)) <= width
+        assert "# of Calls" in lines[1]
+        assert ("CPU time avg" in lines[1]) == (width >= 100)
+    assert max(map(len, prof.table().splitlines())) > 100

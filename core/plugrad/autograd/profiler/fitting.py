@@ -1,0 +1,58 @@
+"""A table of events that fits a terminal: narrow columns first, then fewer of them."""
+
+from __future__ import annotations
+
+# Interpreted: it runs when a profile is over.
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from plugrad.autograd.profiler.columns import GAP, Column
+
+# What is left out first where the terminal is narrow; the rest of a name says more.
+EXPENDABLE: Final = (
+    "Input Shapes",
+    "Node ID",
+    "CPU time avg",
+    "CPU total %",
+    "CPU Mem",
+    "Kernel",
+    "Self CPU %",
+)
+LEAST_NAME: Final = 24
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that is printed to; None where there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def fitted(columns: Sequence[Column], events: Sequence[Any], width: int) -> list[Column]:
+    """The columns that fit beside each other in a width, the name shortened if it must be."""
+    found = [_narrow(column, events) for column in columns]
+    for heading in EXPENDABLE:
+        if _least(found) > width:
+            found = [column for column in found if column.heading != heading]
+    name = found[0]
+    left = width - sum(column.width + len(GAP) for column in found[1:]) - len(GAP)
+    return [_shortened(name, max(LEAST_NAME, min(name.width, left))), *found[1:]]
+
+
+def _least(columns: Sequence[Column]) -> int:
+    others = sum(column.width + len(GAP) for column in columns[1:])
+    return min(columns[0].width, LEAST_NAME) + len(GAP) + others
+
+
+def _narrow(column: Column, events: Sequence[Any]) -> Column:
+    widest = max((len(str(column.cell(event))) for event in events), default=0)
+    return replace(column, width=max(len(column.heading), widest))
+
+
+def _shortened(name: Column, width: int) -> Column:
+    def cell(event: Any) -> str:
+        text = str(name.cell(event))
+        return text if len(text) <= width else text[: width - 3] + "..."
+
+    return replace(name, width=width, cell=cell)
