@@ -303,9 +303,9 @@ class Library(Scope):
     ) -> RegistrationHandle:
         """Register a kernel for every operator that has none for a key.
 
-        It is called as `fn(op, *args)`, or `fn(op, keyset, *args)` with `with_keyset`. An operator
-        that is made of others has none to run for a backend's key; with `with_keyset`, an object
-        with a method `precedes(op)` is called in the place of what it is made of where that is true.
+        It is called as `fn(op, *args)`, or `fn(op, keyset, *args)` with `with_keyset`. For a
+        backend's key it does not serve operators that are made of others, unless `fn` is an object
+        with a method `precedes(op)` that returns True for the operator, and `with_keyset` is set.
         """
         name = dispatch_key or self.dispatch_key
         if not name:
