@@ -21,9 +21,8 @@ INTRODUCTION = """\
 
 These are the public names of PyTorch {version} that plugrad lacks: {missing} of {all}. A name that
 exists in several modules of PyTorch is counted once, in the outermost. Quantized and sparse
-tensors, exporters, and names for other devices and their libraries are left out.
-`plugrad check` lists the missing names that a program uses: see
-[Coming from PyTorch](coming_from_pytorch.md).
+tensors, exporters, and names for other devices and their libraries are left out. `plugrad check`
+lists the missing names that a program uses: see [Coming from PyTorch](coming_from_pytorch.md).
 `python tools/torch_names_page.py` writes this page.
 """
 

@@ -303,10 +303,9 @@ class Library(Scope):
     ) -> RegistrationHandle:
         """Register a kernel for every operator that has none for a key.
 
-        It is called as `fn(op, *args)`, or `fn(op, keyset, *args)` with `with_keyset`. Operators
-        that are composed of others need none for a backend's key. If `fn` has a method
-        `precedes(op)`, it is called for those operators, too, for which that is true; this needs
-        `with_keyset`.
+        It is called as `fn(op, *args)`, or `fn(op, keyset, *args)` with `with_keyset`. For a
+        backend's key it does not serve operators that are made of others, unless `fn` is an object
+        with a method `precedes(op)` that returns True for the operator, and `with_keyset` is set.
         """
         name = dispatch_key or self.dispatch_key
         if not name:
