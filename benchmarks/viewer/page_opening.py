@@ -1,9 +1,9 @@
 """How large the viewer's pages are, and how long Chromium takes to open them.
 
 `python -m benchmarks.viewer.page_opening`, with Playwright and a Chromium. The recordings are of
-training steps of residual CNNs. It measures the time from navigation to the first picture of the
-graph, the median of several, each in a tab of its own. A large graph is drawn in pieces: the time
-until all of it is there is given as well.
+training steps of residual CNNs. What counts is the time from navigation to the first picture of
+the graph, the middle of several, each in a tab of its own. A large graph is drawn in pieces: the
+time until all of it is there is given as well.
 """
 
 from __future__ import annotations
