@@ -224,6 +224,23 @@ def test_a_fallthrough_fallback_hides_an_earlier_one(op: Operator) -> None:
         assert run(op, TENSOR | TRACER.mask) == "fallback"
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_fallback_may_come_before_a_decomposition(op: Operator, first: bool) -> None:
+    class Fallback:
+        def precedes(self, called: Operator) -> bool:
+            return first and called is op
+
+        def __call__(self, called: Operator, keyset: int, *args: Any) -> str:
+            return "fallback"
+
+    op.register(EXPLICIT, answer("composed"))
+    with register_fallback(META, Fallback()):
+        assert run(op, DENSE) == ("fallback" if first else "composed")
+        with op.register(META, answer("own")):
+            assert run(op, DENSE) == "own"
+    assert run(op, DENSE) == "composed"
+
+
 def test_a_fallback_for_an_alias_is_refused() -> None:
     with pytest.raises(ValueError, match="alias CompositeImplicitAutograd"):
         register_fallback(IMPLICIT, FALLTHROUGH)
