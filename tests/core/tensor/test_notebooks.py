@@ -110,3 +110,9 @@ def test_names_of_modules_are_escaped() -> None:
     model = nn.Module()
     model.add_module("<b>", nn.ReLU())
     assert "&lt;b&gt;" in model._repr_html_()
+
+
+def test_a_graph_is_shown_without_the_viewer() -> None:
+    graph = plugrad.capture(lambda x: x.exp() * 2, plugrad.ones(2))
+    with plugrad.config.set(disable=["viewer"]):
+        assert "<svg" not in graph._repr_html_()
