@@ -7,11 +7,11 @@ from __future__ import annotations
 
 # Interpreted: only notebooks import it.
 import html
-import importlib
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from plugrad.plugins.loading.process import get_manager
+from plugrad.errors import PluginError
 
 # Rows and columns of a table; of longer axes, as many from each end as half of it.
 MOST: Final = 12
@@ -71,9 +71,10 @@ def node_html(node: Any) -> str:
 
 
 def _picture(graph: Any) -> str:
-    if get_manager().namespace("viewer") is None:
+    try:
+        viewer: Any = sys.modules["plugrad"].viewer
+    except (AttributeError, ImportError, PluginError):  # it is not installed, or cannot be used
         return ""
-    viewer: Any = importlib.import_module("plugrad.viewer")
     drawn: str = viewer.draw(graph)._repr_html_()
     return drawn
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import plugrad
+from plugrad import _notebooks
 from plugrad._notebooks import MOST, node_html
 from plugrad.autograd import profiler
 
@@ -110,3 +112,13 @@ def test_names_of_modules_are_escaped() -> None:
     model = nn.Module()
     model.add_module("<b>", nn.ReLU())
     assert "&lt;b&gt;" in model._repr_html_()
+
+
+def test_a_graph_is_shown_without_the_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = plugrad.capture(lambda x: x.exp() * 2, plugrad.ones(2))
+    without = SimpleNamespace(modules={"plugrad": ModuleType("plugrad")})
+    monkeypatch.setattr(_notebooks, "sys", without)
+    text = graph._repr_html_()
+    cells(text)
+    assert "<svg" not in text
+    assert "exp" in text
