@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plugrad
 from plugrad_cpu.kernels.lists import optimizers
 from tests.native.conftest import NAMES
 
@@ -141,3 +142,38 @@ def test_numbers_that_are_none_are_declined(kernels: Any, numbers: Any) -> None:
     adam = kernels.update_adam
     states = [np.zeros(2, np.float32)], [np.zeros(2, np.float32)]
     assert adam(p, p, *states, [], *numbers[:2], *[0.1] * 5) is NotImplemented
+
+
+@pytest.mark.usefixtures("native")
+@pytest.mark.parametrize("size", [3, 70])
+@pytest.mark.parametrize("join", ["stack", "cat", "hstack", "column_stack", "block_diag", "einsum"])
+def test_lists_are_those_of_the_run(join: str, size: int) -> None:
+    """A compiled step that remembered the arrays of its first run would give its results again."""
+
+    def step(x: Any) -> Any:
+        parts = [x * 2, x + 1, x.t(), x]
+        if join == "einsum":
+            return plugrad.einsum("ij,jk->ik", *parts[:2])
+        if join == "block_diag":
+            return plugrad.block_diag(*parts)
+        return getattr(plugrad, join)(parts)
+
+    compiled = plugrad.compile(step)
+    for _ in range(4):
+        x = plugrad.randn(size, size)
+        assert compiled(x).equal(step(x))
+
+
+@pytest.mark.usefixtures("native")
+def test_gradients_of_parts_are_put_together_anew() -> None:
+    weight = plugrad.randn(64, 192, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        q, k, v = (x @ weight).reshape(4, 64, 3, 4, 16).permute(2, 0, 3, 1, 4).unbind(0)
+        y = (q * k + v).transpose(1, 2).reshape(4, 64, 64)
+        return plugrad.autograd.grad(y.square().mean(), [weight])[0]
+
+    compiled = plugrad.compile(step)
+    for _ in range(4):
+        x = plugrad.randn(4, 64, 64)
+        assert compiled(x).equal(step(x))

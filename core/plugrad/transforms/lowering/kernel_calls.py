@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 from plugrad.dispatch.backends.active import ActiveBackend, generator_of
 from plugrad.dispatch.backends.candidates import Lowered
 from plugrad.dispatch.backends.kernel_context import InContext
@@ -323,8 +325,12 @@ def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[C
                 return replace(made, otherwise=otherwise, joins=found.joins), arrays
             found = found.function, found.arguments
         function, given = found
-        known = {id(a): v for a, v in zip(arrays, call.arguments, strict=True) if _is_ref(v)}
-        arguments = tuple([known.get(id(value), value) for value in given])
+        known: dict[int, Any] = {}
+        for array, value in zip(arrays, call.arguments, strict=True):
+            _note_refs(array, value, known)
+        arguments = tuple([_with_refs(value, known) for value in given])
+        if _has_array_of(arguments, arrays):
+            return call, arrays
         call = replace(call, function=function, arguments=arguments)
         arrays = list(given)
     return call, arrays
@@ -334,8 +340,37 @@ def _is_number(value: Any, numbers: tuple[str, ...]) -> bool:
     return isinstance(value, Ref) and value.name in numbers
 
 
-def _is_ref(value: Any) -> bool:
-    return isinstance(value, Ref)
+def _note_refs(array: Any, value: Any, known: dict[int, Any]) -> None:
+    """Note which arrays references stand for, in lists, too."""
+    if isinstance(value, Ref) or value is TEMPORARY:
+        known[id(array)] = value
+    elif isinstance(value, (list, tuple)):
+        for item, part in zip(array, value, strict=True):
+            _note_refs(item, part, known)
+
+
+def _with_refs(value: Any, known: dict[int, Any]) -> Any:
+    """An argument with a reference for each array that is known, in lists, too."""
+    found = known.get(id(value))
+    if found is not None:
+        return found
+    if isinstance(value, (list, tuple)):
+        return type(value)([_with_refs(item, known) for item in value])
+    return value
+
+
+def _has_array_of(arguments: Any, arrays: Any) -> bool:
+    """Whether arguments hold memory of this run's arrays, such as a view that was made of one:
+    another run has other arrays."""
+    if isinstance(arguments, (list, tuple)):
+        return any(_has_array_of(item, arrays) for item in arguments)
+    return isinstance(arguments, np.ndarray) and _shares(arguments, arrays)
+
+
+def _shares(array: Any, others: Any) -> bool:
+    if isinstance(others, (list, tuple)):
+        return any(_shares(array, other) for other in others)
+    return isinstance(others, np.ndarray) and np.may_share_memory(array, others)
 
 
 def _is_one(alpha: Any) -> bool:
