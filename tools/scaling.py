@@ -232,7 +232,7 @@ def summary() -> str:
     cores = about["core"]
     if float(about["load"]) > BUSY:
         sentences.append(
-            "Other programs kept the machine busy, so the times of this run say little."
+            f"The load was {about['load']} before the run, so other programs may have slowed it."
         )
     sentences.append(
         f"Measured on {about['date']}: {about['machine']}; the core {cores}; {about['extras']}; "

@@ -114,8 +114,7 @@ def demo(
         batch_size=batch_size,
         lr=lr,
         seed=seed,
-        # Compiled steps of the transformer are not right yet on the CPU with plugrad-native.
-        captured=not eager and program is not Program.TEXT,
+        captured=not eager,
         resume=resume,
         record=record,
         name=name,

@@ -21,7 +21,7 @@ from plugrad_nn.demo.text import TextTask
 from plugrad_nn.demo.training import Recipe, Task, Training, one_step, time_steps
 from plugrad_nn.demo.watching import watcher
 
-EPOCHS = {"digits": 15, "text": 10}
+EPOCHS = {"digits": 15, "text": 40}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.pipelining.pipe`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.pipelining.pipe import *

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.pipelining.splitting`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.pipelining.splitting import *
