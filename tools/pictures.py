@@ -157,11 +157,13 @@ def render(picture: Picture) -> str:
 # What is in each package or module that stands in the layers of pyproject.toml.
 PARTS = {
     "_C": "names of torch._C",
+    "__main__": "python -m plugrad",
     "_generated": "written by codegen",
     "_first": "the order of imports",
     "_interpreters": "one interpreter only",
     "_intrinsics": "functions in C",
     "_library": "finds modules",
+    "_notebooks": "HTML of objects",
     "_printed_name": "plugrad or torch",
     "_tensor": "the class Tensor",
     "_torch_names": "names of PyTorch's",

@@ -10,7 +10,7 @@ def module_html(module: Any) -> str:
     """The tree of a module; colours and fonts are the notebook's own.
 
     >>> from plugrad import nn
-    >>> text = module_html(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))
+    >>> text = nn.Sequential(nn.Linear(2, 3), nn.ReLU())._repr_html_()
     >>> "Linear" in text, "9 parameters" in text
     (True, True)
     """
