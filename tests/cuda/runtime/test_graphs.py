@@ -136,7 +136,7 @@ def test_a_captured_step_takes_what_it_was_captured_with(cuda: FakeCupy) -> None
         captured(plugrad.ones(4, device="cuda:0"))
     with pytest.raises(TypeError, match="expected 1 tensors, got 2"):
         captured(1, 2)
-    with pytest.raises(ValueError, match="run once"):
+    with pytest.raises(ValueError, match="run the step once"):
         plugrad.cuda.capture(lambda x: x, warmup=0)
 
 

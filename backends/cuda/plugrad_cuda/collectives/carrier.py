@@ -163,8 +163,7 @@ class NCCLCarrier(Carrier):
                 with use(stream):
                     call(stream.cuda_stream)
             except RuntimeError as error:
-                what = self.state()[1]
-                problem = f"{what} failed on rank {self.rank} of the group: NCCL: {error}"
+                problem = f"NCCL: {error}"
                 self._abort(problem)
                 raise DistBackendError(problem) from error
             done = stream.record_event()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad_distributed.carriers.carrier import Carrier, Request
-from plugrad_distributed.errors import DistBackendError, DistError
+from plugrad_distributed.errors import DistBackendError, DistError, DistTimeoutError
 from plugrad_distributed.groups.names import named
 from plugrad_distributed.groups.work import Work, late
 
@@ -186,7 +186,8 @@ class ProcessGroup:
         not used afterwards."""
         told = f"{what} in group {self.name!r} failed on rank {self.ranks[self._rank]}: {error}"
         self._spoil(self._problem or told)
-        return DistBackendError(told)
+        is_late = isinstance(error, DistTimeoutError)
+        return DistTimeoutError(told) if is_late else DistBackendError(told)
 
     def close(self) -> None:
         """Let its carriers go; nothing can be called afterwards."""
