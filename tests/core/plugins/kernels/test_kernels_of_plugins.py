@@ -163,8 +163,8 @@ def test_a_backends_own_kernel_stays_unless_the_plugin_is_preferred(
     (conflict,) = manager.conflicts()
     assert conflict.settled
     assert conflict.text == (
-        "plugrad-moon 1.0 provides kernels for 'exp', 'max.dim' on backend 'cpu', which has its own: "
-        "those are used, unless plugrad.toml says prefer = ['plugrad-moon']"
+        "plugrad-moon 1.0 provides kernels for 'exp', 'max.dim' on backend 'cpu', which has its "
+        "own: those are used, unless plugrad.toml says prefer = ['plugrad-moon']"
     )
     with plugrad.config.set(prefer=["moon"]):
         assert plugrad.zeros(1).exp().item() == 42.0
