@@ -148,11 +148,13 @@ def test_what_a_user_holds_is_not_donated() -> None:
 
 
 def test_a_step_that_a_library_made_is_a_step_like_any_other() -> None:
+    from plugrad_nn.demo.digits import DigitsTask
     from plugrad_nn.demo.training import make_step
 
     layers = plugrad.nn.Flatten(), plugrad.nn.Linear(4, 3)
     model = plugrad.nn.Sequential(*layers).to("jax")
-    step = plugrad_jax.jit(make_step(model, plugrad.optim.AdamW(model.parameters(), lr=0.1)))
+    optimizer = plugrad.optim.AdamW(model.parameters(), lr=0.1)
+    step = plugrad_jax.jit(make_step(DigitsTask("mlp", 0), model, optimizer))
     images = plugrad.ones(2, 1, 2, 2, device="jax")
     labels = plugrad.tensor([0, 2], device="jax")
     losses = [float(step(images, labels)) for _ in range(3)]
