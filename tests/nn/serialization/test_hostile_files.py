@@ -398,3 +398,10 @@ def test_any_bytes_as_a_pickle_are_no_crash(text: bytes) -> None:
         plugrad.load(io.BytesIO(with_pickle(b"\x80\x02" + text + b".")))
     except ERRORS:
         return
+
+
+def test_a_safetensors_file_that_was_cut_off_is_not_taken_for_a_pickle() -> None:
+    """The length of its header may begin as a pickle does."""
+    cut = (128).to_bytes(8, "little") + b'{"__metadata__":{"plum'
+    with pytest.raises(ValueError, match="is not a safetensors file"):
+        plugrad.load(io.BytesIO(cut))

@@ -167,7 +167,8 @@ def format_of(file: BinaryIO) -> str:
             "load: this is a tar file, as PyTorch wrote before 0.1.10; load it with PyTorch and "
             "save it again"
         )
-    if head[:1] == b"\x80" and head[1:2] and head[1] <= pickle.HIGHEST_PROTOCOL:
+    # Protocol 2 is the first that begins so.
+    if head[:1] == b"\x80" and 2 <= (head[1:2] or b"\0")[0] <= pickle.HIGHEST_PROTOCOL:
         return "legacy"
     if head.lstrip()[:1] == b"{":
         return "index"
