@@ -12,6 +12,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A machine that is busy with other tests draws examples slowly; no test is wrong for that.
+settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 ROOT = Path(__file__).resolve().parent.parent
 # Read when JAX is imported, by whichever test comes first: four devices to spread graphs over,
