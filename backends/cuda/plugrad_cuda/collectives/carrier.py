@@ -328,12 +328,7 @@ class NCCLCarrier(Carrier):
         known = nccl.reduction(op, array.dtype)
         if known is None:
             return self._gathered(out, array, op)
-        kind, named, parts = known
-        pointer, into, count = _bytes(array)[0], _bytes(out)[0], array.size * parts
-        return self._start(
-            [array, out],
-            lambda comm, stream: comm.allReduce(pointer, into, count, kind, named, stream),
-        )
+        return self._reduced("allReduce", out, array, array.size, known)
 
     def reduce(self, out: Array, array: Array, root: int, op: ReduceOp) -> Request | None:
         if self._is_of_host(array):
@@ -341,12 +336,7 @@ class NCCLCarrier(Carrier):
         known = nccl.reduction(op, array.dtype)
         if known is None:
             return self._gathered(out if self.rank == root else None, array, op)
-        kind, named, parts = known
-        pointer, into, count = _bytes(array)[0], _bytes(out)[0], array.size * parts
-        return self._start(
-            [array, out],
-            lambda comm, stream: comm.reduce(pointer, into, count, kind, named, root, stream),
-        )
+        return self._reduced("reduce", out, array, array.size, known, root)
 
     def reduce_scatter(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
         if self._is_of_host(array):
@@ -354,12 +344,19 @@ class NCCLCarrier(Carrier):
         known = nccl.reduction(op, array.dtype)
         if known is None:
             return self._exchanged(out, array, op)
+        return self._reduced("reduceScatter", out, array, out.size, known)
+
+    def _reduced(
+        self, name: str, out: Array, array: Array, size: int, known: Any, *more: int
+    ) -> Request | None:
+        """Call a reduction of NCCL's on `size` elements; `known` is what `nccl.reduction` says."""
         kind, named, parts = known
-        pointer, into, count = _bytes(array)[0], _bytes(out)[0], out.size * parts
-        return self._start(
-            [array, out],
-            lambda comm, stream: comm.reduceScatter(pointer, into, count, kind, named, stream),
-        )
+        pointer, into = _bytes(array)[0], _bytes(out)[0]
+
+        def call(comm: Any, stream: int) -> None:
+            getattr(comm, name)(pointer, into, size * parts, kind, named, *more, stream)
+
+        return self._start([array, out], call)
 
     # What NCCL has no reduction for, such as bits of integers: each rank computes it.
 
