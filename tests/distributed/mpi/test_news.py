@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,12 +37,13 @@ class Refused(Exception):
 class Broken:
     """A communicator whose operations fail, at once or when they are asked."""
 
-    def __init__(self, code: str, at_once: bool) -> None:
+    def __init__(self, code: str, at_once: bool, rank: int = 0) -> None:
         self.code = code
         self.at_once = at_once
+        self.rank = rank
 
     def Get_rank(self) -> int:
-        return 0
+        return self.rank
 
     def Get_size(self) -> int:
         return 2
@@ -60,7 +62,7 @@ def carrier_of(comm: Broken, link: socket.socket | None) -> Any:
     names = {name: name for name in (*OF_CALLERS, "IN_PLACE", "ANY_SOURCE", "SUM", "MAX")}
     types = {name: name for name in TYPES.values()}
     fake = SimpleNamespace(Exception=Refused, **names, **types)
-    return MPICarrier(fake, comm, Monitor(0, 2, link, None), [0, 1], "world")
+    return MPICarrier(fake, comm, Monitor(comm.rank, 2, link, None), [0, 1], "world")
 
 
 def summed(carrier: Any, array: Any, op: ReduceOp) -> None:
@@ -85,6 +87,17 @@ def test_an_error_of_mpi_waits_for_the_news_of_the_rank_that_ended(
         with pytest.raises(DistBackendError, match="rank 1 ended without an exception"):
             summed(carrier, array, op)
         later.join()
+
+
+@pytest.mark.parametrize("before", [0.0, 0.05])
+def test_an_error_of_mpi_names_rank_0_that_was_heard_to_end_just_before(before: float) -> None:
+    near, far = socket.socketpair()
+    with near:
+        carrier = carrier_of(Broken("ERR_OTHER", False, rank=1), near)
+        far.close()
+        time.sleep(before)
+        with pytest.raises(DistBackendError, match="rank 0 ended without an exception"):
+            summed(carrier, np.ones(3, np.float32), ReduceOp.MAX)
 
 
 def test_an_error_of_the_call_itself_is_told_at_once() -> None:

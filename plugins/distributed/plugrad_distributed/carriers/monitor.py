@@ -159,7 +159,10 @@ class Monitor:
         """Wait until one of these ranks has ended, and `problem_of` says so, or in vain for `limit`
         seconds."""
         end = time.monotonic() + limit
-        while self._link is not None and time.monotonic() < end and not self.problem_of(ranks):
+        # Where rank 0 is gone nothing more is heard, but that it is gone is told after its grace.
+        while (self._link is not None or self.alarmed) and time.monotonic() < end:
+            if self.problem_of(ranks):
+                return
             time.sleep(0.005)
 
     def ask(self, name: str, ranks: Sequence[int], what: str) -> str:

@@ -32,7 +32,7 @@ ONCE = range(1)
 AT_ONCE = range(64)
 # How long to wait for the word that a rank has ended, in seconds, once MPI failed and names no
 # reason: it may notice a process that is gone before the monitor does.
-NEWS = 2.0
+NEWS = 5.0
 # The errors that a call itself can be blamed for.
 OF_CALLERS = (
     *("ERR_ARG", "ERR_BUFFER", "ERR_COMM", "ERR_COUNT", "ERR_GROUP", "ERR_OP", "ERR_RANK"),
