@@ -1,6 +1,6 @@
-"""Imports most of the package, in the order that counts, while the garbage collector rests.
+"""Imports most of the package, in an order that matters, while the garbage collector is off.
 
-Nothing of it is garbage, and looking for some takes a tenth of the time.
+None of it is garbage, and looking for some takes a fifth of the time.
 """
 
 from __future__ import annotations
@@ -20,5 +20,10 @@ try:
     from plugrad.transforms import compile as compile
     # isort: on
 finally:
+    if gc.get_freeze_count() == 0:
+        # Everything moves to the oldest generation, unseen. The next allocation would look through
+        # all that is new: 5 ms.
+        gc.freeze()
+        gc.unfreeze()
     if _collects:
         gc.enable()

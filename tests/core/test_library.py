@@ -206,3 +206,19 @@ def test_each_intrinsic_says_what_it_does() -> None:
     ]
     assert len(functions) >= 6
     assert all(function.__doc__ for function in functions)
+
+
+STATE_OF_COLLECTOR = """
+import gc
+{before}
+import plugrad
+print(gc.isenabled(), gc.get_freeze_count() > 0, gc.get_count()[0] < 10_000)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "enabled", "frozen"),
+    [("", True, False), ("gc.disable()", False, False), ("gc.freeze()", True, True)],
+)
+def test_an_import_leaves_the_collector_as_it_was(before: str, enabled: bool, frozen: bool) -> None:
+    assert run(STATE_OF_COLLECTOR.format(before=before)) == f"{enabled} {frozen} True"
