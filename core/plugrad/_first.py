@@ -1,6 +1,6 @@
-"""Imports most of the package, in the order that counts, while the garbage collector rests.
+"""Imports most of the package, in the required order, with the garbage collector off.
 
-Nothing of it is garbage, and looking for some takes a tenth of the time.
+Importing leaves no garbage, and searching for it would take a tenth of the time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The interpreted subclasses of native classes: with weak references and free attributes.
 
-`Tensor` also is where methods stand that are not operators; each delegates to compiled code.
+`Tensor` also has the methods that are not operators; each delegates to compiled code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a tensor says about its place in the graph: `requires_grad`, `grad`, `is_leaf`, `data`."""
+"""A tensor's properties in the graph: `requires_grad`, `grad`, `is_leaf`, `data`."""
 
 from __future__ import annotations
 
