@@ -1,8 +1,8 @@
-"""Refuses sub-interpreters, before anything is imported that would harm the main one.
+"""Refuses sub-interpreters before they import anything that would harm the main interpreter.
 
 NumPy's extension modules, and the core's when it is compiled, exist once per process. On Python
-3.11, NumPy that is imported in a sub-interpreter first cannot be imported in the main one any more;
-later versions refuse to load such modules where interpreters have a GIL of their own.
+3.11, if a sub-interpreter imports NumPy first, the main one can no longer import it. Later versions
+refuse to load such modules where each interpreter has its own GIL.
 """
 
 from __future__ import annotations

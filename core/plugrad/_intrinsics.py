@@ -1,7 +1,7 @@
-"""Functions that the compiled core has in C, in `core/intrinsics.c`: every operator calls them, and
-what mypyc writes of them are calls of Python.
+"""Functions that the compiled core has in C, in `core/intrinsics.c`.
 
-What is here is what they do. The interpreted core runs it.
+Every operator calls them, and mypyc would compile them to calls of Python functions. This module
+defines what they do; the interpreted core runs it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Finds the modules of the compiled core: all are in one library, which lies beside the package.
+"""Finds the modules of the compiled core: all are in one shared library beside the package.
 
-Where there is no library the core is interpreted, and Python finds its modules by itself.
+Without that library the core is interpreted, and Python finds its modules by itself.
 """
 
 from __future__ import annotations

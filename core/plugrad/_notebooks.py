@@ -1,6 +1,6 @@
 """What notebooks show: tensors as tables, graphs as pictures or lists, profiles as tables.
 
-Colours and fonts are the notebook's own, so that light and dark themes are both readable.
+Colours and fonts are those of the notebook, so it is readable in light and dark themes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""plugrad.masked: reductions and normalizations of those elements that a mask is True at.
+"""plugrad.masked: reductions and normalizations of the elements where a mask is True.
 
 A mask has the shape of the input, or one that broadcasts to it. Without a mask all elements count.
-What is left out has no influence on results and gets no gradient.
+Masked-out elements do not affect results and get no gradient.
 
 >>> import plugrad
 >>> x = plugrad.tensor([[1.0, 2.0], [3.0, 4.0]])

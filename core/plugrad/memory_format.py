@@ -1,4 +1,4 @@
-"""Memory formats: in which order of its dimensions a tensor's elements lie in memory."""
+"""Memory formats: the order of dimensions in which a tensor's elements are in memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Names that PyTorch keeps in `torch._C`, as far as programs reach for them: autograd's internals.
+"""Names of autograd's internals that PyTorch keeps in `torch._C`, where programs use them.
 
-They are here so that such programs run; what there is a public name for is better had by that.
+They are here so that such programs run. Prefer the public name where there is one.
 """
 
 from __future__ import annotations

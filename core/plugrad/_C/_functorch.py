@@ -1,4 +1,5 @@
-"""Names that PyTorch keeps in `torch._C._functorch`: what a tensor is in `vmap` and `grad`."""
+"""Names that PyTorch keeps in `torch._C._functorch`: how `vmap` and `grad` have wrapped a
+tensor."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The interpreted subclasses of native classes: with weak references and free attributes.
 
-`Tensor` also is where methods stand that are not operators; each delegates to compiled code.
+`Tensor` also has the methods that are not operators; each delegates to compiled code.
 """
 
 from __future__ import annotations
@@ -50,7 +50,21 @@ class AccumulateGrad(accumulate_grad.AccumulateGradBase):
 
 @explain_receivers
 class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
-    """A multi-dimensional array of one dtype on one device, which autograd can follow."""
+    """A multi-dimensional array of one dtype on one device, which autograd can follow.
+
+    Make tensors with `plugrad.tensor(data)` and factory functions such as `plugrad.zeros`. If
+    `requires_grad` is True, autograd records the operators that use the tensor, and `backward()`
+    writes its gradient to `.grad`.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([[1., 2., 3.], [4., 5., 6.]], requires_grad=True)
+    >>> x.shape, x.dtype, x.device
+    (plugrad.Size([2, 3]), plugrad.float32, device(type='cpu'))
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([[ 2.,  4.,  6.],
+            [ 8., 10., 12.]])
+    """
 
     __module__ = "plugrad"
     _printed_as = "tensor"
@@ -108,7 +122,13 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
     imag = property(functions.imag)
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length along one dimension."""
+        """The shape, or the size of dimension `dim`.
+
+        >>> import plugrad
+        >>> x = plugrad.zeros(2, 3)
+        >>> x.size(), x.size(-1)
+        (plugrad.Size([2, 3]), 3)
+        """
         try:
             sizes = sizes_of(self)
         except AttributeError:
@@ -144,7 +164,12 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return self.numel() * int(self.dtype.itemsize)
 
     def stride(self, dim: int | None = None) -> Any:
-        """Steps in elements along each dimension, or along one."""
+        """The strides, in elements, of all dimensions or of dimension `dim`.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3).t().stride()
+        (1, 3)
+        """
         strides = layout.strides(self)
         if dim is None:
             return strides
@@ -153,11 +178,16 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return strides[wrap_dim(int_argument(dim, "stride", "dim", 1), len(strides))]
 
     def storage_offset(self) -> int:
-        """Where the first element is in the memory that views share, in elements."""
+        """The position of the first element in the storage, in elements."""
         return layout.storage_offset(self)
 
     def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
-        """Whether elements lie in memory without gaps, in row-major order or that of a format."""
+        """Whether elements are in memory without gaps, in row-major order or a memory format's.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3).t().is_contiguous()
+        False
+        """
         wanted = memory_format_argument(memory_format, "is_contiguous", "memory_format", 0)
         return layout.is_contiguous(self, wanted)
 
@@ -167,12 +197,12 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the tensor lives on the host."""
+        """Whether the tensor is on the host."""
         return bool(self.device.type == "cpu")
 
     @property
     def _base(self) -> Any:
-        """What this is a view of, or None."""
+        """The tensor that this one is a view of, or None."""
         return None if self._view_info is None else self._view_info.base
 
     def _is_view(self) -> bool:
@@ -190,30 +220,122 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Accumulate this tensor's gradient into the leaves; see `plugrad.autograd.backward`."""
+        """Compute gradients of this tensor and add them to `.grad` of the graph's leaves.
+
+        Gradients accumulate: set `.grad` to None, or call an optimizer's `zero_grad()`, between
+        steps.
+
+        Args:
+            gradient: the vector of the vector-Jacobian product, of this tensor's shape; may be
+                None if the tensor has one element.
+            retain_graph: keep the saved tensors, so that backward can run again; default
+                `create_graph`.
+            create_graph: record the computation of the gradients, for higher derivatives.
+            inputs: accumulate only into these tensors, given as one or as a sequence; default
+                all leaves.
+
+        Raises:
+            RuntimeError: the tensor does not require grad, has more than one element and no
+                `gradient` was given, a shape does not fit, `inputs` is empty, or an earlier
+                backward freed the graph.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1., 2., 3.], requires_grad=True)
+        >>> y = x * x                          # (3,)
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2., 4., 6.])
+        >>> x.grad = None
+        >>> (x * x).backward(plugrad.tensor([1., 0., 10.]))
+        >>> x.grad
+        tensor([ 2.,  0., 60.])
+        """
         tensor: Any = self
         backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad` and return the tensor."""
+        """Set `requires_grad` in place and return the tensor.
+
+        Raises:
+            RuntimeError: the tensor is not a leaf and `requires_grad` is False, or its dtype is
+                neither floating point nor complex.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2).requires_grad_()
+        tensor([0., 0.], requires_grad=True)
+        """
         properties.requires_grad_(self, requires_grad)
         return self
 
     def detach_(self) -> Tensor:
-        """Cut the tensor out of the graph, in place."""
+        """Detach the tensor from the graph in place, which makes it a leaf, and return it.
+
+        Raises:
+            RuntimeError: the tensor is a view; use `detach()`.
+
+        >>> import plugrad
+        >>> y = plugrad.ones(2, requires_grad=True) * 2
+        >>> y.detach_()
+        tensor([2., 2.])
+        """
         properties.detach_(self)
         return self
 
     def retain_grad(self) -> None:
-        """Keep the gradient of a non-leaf in `.grad`."""
+        """Make backward keep the gradient of a non-leaf in `.grad`; a leaf keeps its own anyway.
+
+        Raises:
+            RuntimeError: the tensor does not require grad.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1., 2.], requires_grad=True)
+        >>> y = x * 3
+        >>> y.retain_grad()
+        >>> (y * y).sum().backward()
+        >>> y.grad
+        tensor([ 6., 12.])
+        """
         retain.retain_grad(self)
 
     def register_hook(self, hook: Any) -> Any:
-        """Call `hook(grad)` when this tensor's gradient is there; a result replaces it."""
+        """Call `hook(grad)` in every backward pass, once this tensor's gradient is computed.
+
+        If the hook returns a tensor, it replaces the gradient; if it returns None, the gradient
+        stays. The hook must not change `grad` in place.
+
+        Returns:
+            A handle; its `remove()` removes the hook.
+
+        Raises:
+            RuntimeError: the tensor does not require grad.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1., 2.], requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([20., 40.])
+        >>> handle.remove()
+        """
         return retain.register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
-        """Call `hook(tensor)` after a gradient was accumulated into this leaf."""
+        """Call `hook(tensor)` each time backward has accumulated a gradient into this leaf.
+
+        The hook can use `tensor.grad`, for example to update the parameter at once.
+
+        Returns:
+            A handle; its `remove()` removes the hook.
+
+        Raises:
+            RuntimeError: the tensor does not require grad, or is not a leaf.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1., 2.], requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * x).sum().backward()
+        tensor([2., 4.])
+        """
         return retain.register_post_accumulate_grad_hook(self, hook)
 
     @staticmethod
@@ -279,11 +401,29 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return values.to_format(self, spec)
 
     def tolist(self) -> Any:
-        """The values as nested lists of Python numbers."""
+        """The elements as nested lists of Python numbers; of a 0-dim tensor, one number.
+
+        >>> import plugrad
+        >>> plugrad.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         return values.tolist(self)
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The values as a NumPy array, which shares memory if the tensor lives on the host."""
+        """The tensor as a NumPy array, which shares its memory.
+
+        Args:
+            force: detach the tensor, copy it to the host and resolve its conjugation first, as
+                needed.
+
+        Raises:
+            RuntimeError: the tensor requires grad while grad mode is on, or is lazily conjugated.
+            TypeError: the tensor is not on the host.
+
+        >>> import plugrad
+        >>> plugrad.tensor([1., 2.]).numpy()
+        array([1., 2.], dtype=float32)
+        """
         return arrays.to_numpy(self, force=force)
 
     __array_priority__ = 1000
@@ -367,9 +507,19 @@ class _DeviceType(type):
 
 
 class device(metaclass=_DeviceType):
-    """Where a tensor lives: ``plugrad.device("cuda:1")`` or ``plugrad.device("cuda", 1)``.
+    """The device of a tensor: ``plugrad.device("cuda:1")`` or ``plugrad.device("cuda", 1)``.
 
-    Equal devices are one object. As a context manager it is the default within its block.
+    Equal devices are one object. As a context manager it sets the default device of its block.
+
+    Raises:
+        RuntimeError: the string is not a device, or has an index beside `index`.
+
+    >>> import plugrad
+    >>> plugrad.device("cpu")
+    device(type='cpu')
+    >>> with plugrad.device("meta"):
+    ...     plugrad.zeros(2).device
+    device(type='meta')
     """
 
     __module__ = "plugrad"

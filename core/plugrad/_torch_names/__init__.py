@@ -1,1 +1,1 @@
-"""What is there only because programs written for PyTorch use it."""
+"""Names that exist only because programs written for PyTorch use them."""

@@ -1,4 +1,4 @@
-"""What tensors say about themselves where plugrad has one answer only, and older spellings."""
+"""Attributes of tensors for which plugrad has only one answer, and older spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`plugrad.cuda` where no plugin provides it: what programs ask before they use a GPU."""
+"""`plugrad.cuda` if no plugin provides it: the functions that programs call before they use a
+GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the process that PyTorch's programs make at their start."""
+"""Process-wide settings that PyTorch programs make when they start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared memory of tensors, which `plugrad.multiprocessing` sees to where it is installed."""
+"""Tensors in shared memory, which `plugrad.multiprocessing` provides if it is installed."""
 
 from __future__ import annotations
 

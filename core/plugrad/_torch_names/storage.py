@@ -1,4 +1,4 @@
-"""The memory behind a tensor as an object: who shares it, how large it is, what is in it."""
+"""The memory behind a tensor as an object: which tensors share it, its size, its contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`FloatStorage`, `LongStorage` and the like: storages by dtype, as PyTorch had them first."""
+"""`FloatStorage`, `LongStorage` and the like: storages by dtype, as in early PyTorch."""
 
 from __future__ import annotations
 

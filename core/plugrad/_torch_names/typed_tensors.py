@@ -1,6 +1,6 @@
-"""`FloatTensor`, `LongTensor` and the like: tensors by dtype, as PyTorch had them first.
+"""`FloatTensor`, `LongTensor` and the like: tensors by dtype, as in early PyTorch.
 
-These classes no longer exist: the names make ordinary tensors, which are distinguished by dtype.
+They are no longer classes: calling such a name makes an ordinary tensor of that dtype.
 """
 
 from __future__ import annotations

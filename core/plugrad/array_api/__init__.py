@@ -1,7 +1,7 @@
 """plugrad.array_api: the Python array API standard, 2025.12, over plugrad's operators.
 
 The arrays are plugrad's tensors, on any backend. Functions record what autograd needs, as all
-operators do. Names and promotion are the standard's, where PyTorch has others.
+operators do. Where PyTorch differs, names and promotion follow the standard.
 
 >>> import plugrad
 >>> x = plugrad.tensor([[3.0, 4.0]], requires_grad=True)

@@ -2,8 +2,8 @@
 
 PyTorch's operators differ from the standard's: arrays without dimensions promote like numbers, most
 unsigned integers promote with nothing, `inf // 2` is nan, and slices have no negative steps. Plain
-tensors keep that. A result is an `Array` unless a plain tensor is among the arguments, so programs
-that bring plain tensors see PyTorch's rules throughout.
+tensors keep that. A result is an `Array` unless one of the arguments is a plain tensor, so programs
+that use plain tensors get PyTorch's rules throughout.
 """
 
 from __future__ import annotations

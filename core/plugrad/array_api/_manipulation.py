@@ -1,4 +1,4 @@
-"""Functions of the standard that arrange elements anew, and its indexing functions."""
+"""Functions of the standard that rearrange elements, and its indexing functions."""
 
 from __future__ import annotations
 

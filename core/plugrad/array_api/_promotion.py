@@ -1,7 +1,7 @@
 """Dtypes by the standard's rules: promotion, kinds, casts and limits.
 
-An array without dimensions promotes as any other; PyTorch's operators treat it like a number. And
-unsigned integers promote with signed ones, which PyTorch refuses.
+A 0-dimensional array promotes like any other; PyTorch's operators treat it like a number. Unsigned
+integers promote with signed ones, which PyTorch refuses.
 """
 
 from __future__ import annotations

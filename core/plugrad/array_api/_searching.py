@@ -1,4 +1,4 @@
-"""Functions of the standard that sort, search and find sets."""
+"""Functions of the standard that sort, search and find unique elements."""
 
 from __future__ import annotations
 

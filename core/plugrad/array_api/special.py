@@ -1,8 +1,8 @@
-"""Special functions under SciPy's names: SciPy asks a namespace for them before it leaves it for
-its own compiled code, in which gradients end.
+"""Special functions under SciPy's names.
 
-They are those of plugrad-special, where it is installed, and of the core. What neither has is
-missing here, and SciPy computes it with NumPy.
+SciPy looks for them in the namespace before it falls back to its own compiled code, which has no
+gradients. They come from plugrad-special, if it is installed, and from the core. SciPy computes the
+others with NumPy.
 """
 
 from __future__ import annotations

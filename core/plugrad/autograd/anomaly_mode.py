@@ -1,4 +1,4 @@
-"""Anomaly mode: finds where a node was made whose backward failed or gave a NaN."""
+"""Anomaly mode: finds the line that made a node whose backward failed or gave a NaN."""
 
 from __future__ import annotations
 

@@ -31,7 +31,13 @@ __all__ = [
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on this thread are recorded."""
+    """Whether autograd records operations on this thread.
+
+    >>> import plugrad
+    >>> with plugrad.no_grad():
+    ...     plugrad.is_grad_enabled()
+    False
+    """
     return current_state().grad_enabled
 
 
@@ -95,7 +101,14 @@ class no_grad(_Decorates, GradScope):
 
 
 class enable_grad(_Decorates, GradScope):
-    """Context manager and decorator: operations inside are recorded, even within `no_grad`."""
+    """Context manager and decorator: operations inside are recorded, even within `no_grad`.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> with plugrad.no_grad(), plugrad.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
 
     @overload
     def __new__(cls, orig_func: None = None) -> Self: ...

@@ -1,8 +1,8 @@
 """Makes `from plugrad.autograd.gradcheck import GradcheckError` work beside the function.
 
-PyTorch has a function and a module of this name. Here what is imported under the module's name is
-the function, and what the module has is an attribute of it, so that whoever comes first, the
-name `plugrad.autograd.gradcheck` can be called.
+PyTorch has a function and a module of this name. Here the function is imported under the module's
+name, and has the module's contents as attributes. So `plugrad.autograd.gradcheck` can be called,
+whichever of the two a program imports first.
 """
 
 # Interpreted: it takes its own place in `sys.modules`.

@@ -1,4 +1,4 @@
-"""The replaceable engine: what `Tensor._execution_engine` has to offer, and the default one."""
+"""The replaceable engine: what `Tensor._execution_engine` must provide, and the default one."""
 
 from __future__ import annotations
 

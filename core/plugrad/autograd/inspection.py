@@ -1,6 +1,6 @@
-"""What there is to know of a node, read without changing anything: for those who watch a program.
+"""Reads what is known about a node without changing anything, for plugins that watch a program.
 
-No history is made anew, and no saved tensor is unpacked.
+It regenerates no view's history and unpacks no saved tensor.
 """
 
 from __future__ import annotations

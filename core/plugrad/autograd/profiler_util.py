@@ -1,4 +1,4 @@
-"""PyTorch's name for where a profile's events are defined."""
+"""PyTorch's name for the module that defines a profile's events."""
 
 from __future__ import annotations
 

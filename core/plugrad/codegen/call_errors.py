@@ -1,8 +1,8 @@
-"""What compiled functions say of arguments that do not fit: PyTorch's words in place of mypyc's.
+"""Gives compiled functions PyTorch's error messages for wrong arguments, in place of mypyc's.
 
-mypyc writes the check of every argument, and the parser of calls, into C. Here that C is changed
-before it is compiled, and only where a check has failed: a call that succeeds costs what it did.
-`setup.py` gives each C file to `reword`.
+mypyc writes the check of every argument, and the parser of calls, into C. This module changes that
+C before it is compiled, only where a check has failed: a call that succeeds costs the same.
+`setup.py` passes each C file to `reword`.
 """
 
 from __future__ import annotations

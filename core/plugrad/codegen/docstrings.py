@@ -1,8 +1,9 @@
-"""What `help()` says of compiled code: the docstrings of the source behind mypyc's signatures.
+"""Puts the docstrings of the source behind mypyc's signatures, so that `help()` shows them.
 
-mypyc writes a signature for each function, method and class into its C files and drops the texts.
-Here they are put back before the C is compiled, where CPython looks for them: nothing is read or
-set at run time. `setup.py` gives each C file to `describe`, with the source that it was made of.
+mypyc writes a signature for each function, method and class into its C files and drops the
+docstrings. This module puts them back where CPython looks for them, before the C is compiled:
+nothing is read or set at run time. `setup.py` passes each C file to `describe`, with the source
+that it was made from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The texts of public functions and methods, from the operators' entries.
+"""Writes the docstrings of public functions and methods, from the operators' entries.
 
-What an entry does not say is taken from its schema, and from what arguments of a name mean in most
-operators, so that no text is without its arguments.
+What an entry does not say is taken from its schema, and from what an argument of that name means in
+most operators, so every docstring describes its arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Emits forward rules: what makes tangents of an operator's results from those of its arguments."""
+"""Emits forward rules: they compute the tangents of an operator's results from those of its
+arguments."""
 
 from __future__ import annotations
 

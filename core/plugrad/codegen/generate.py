@@ -1,4 +1,4 @@
-"""Writes the generated modules: one per family, and those that gather functions and methods."""
+"""Writes the generated modules: one per family, and those that collect functions and methods."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The texts of what is written by hand, put into the stub: what editors show is what `help()` says.
+"""Copies the docstrings of handwritten code into the stub, so editors show what `help()` shows.
 
-A public function or method of the stub's template without a text in the sources does not build.
+The build fails if a public function or method in the stub's template has no docstring in the
+sources.
 """
 
 from __future__ import annotations

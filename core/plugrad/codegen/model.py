@@ -1,4 +1,4 @@
-"""What an operator's YAML entry says, checked: the generator's input."""
+"""The generator's input: an operator's YAML entry, checked."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Arguments that several operators share: the table `ops/settings/table.yaml`, and what is made of
-it.
+"""Arguments that several operators share: reads the table `ops/settings/table.yaml`.
 
-Each line of the table becomes a class. An entry that names one has its functions called with an
-object of that class in the place of the first of these arguments, and without the others.
+Each line of the table becomes a class. If an entry names one, its functions get an object of that
+class in place of the first of these arguments, and do not get the others.
 """
 
 from __future__ import annotations

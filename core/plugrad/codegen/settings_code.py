@@ -1,4 +1,4 @@
-"""Emits the classes of settings, and functions that gather arguments into them or spread them."""
+"""Emits the classes of settings, and functions that pack arguments into them or unpack them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a schema to Python parameters, and the conversions that a public function makes of them."""
+"""Turns a schema into Python parameters, and into the conversions that a public function needs."""
 
 from __future__ import annotations
 

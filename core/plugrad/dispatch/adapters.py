@@ -1,6 +1,6 @@
-"""Functions of an operator's arguments alone, made kernels.
+"""Makes kernels from functions that take only an operator's arguments.
 
-Where what they call lacks a kernel, the error names the operator that was requested.
+If an operator that they call has no kernel, the error names the operator that the user called.
 """
 
 from __future__ import annotations

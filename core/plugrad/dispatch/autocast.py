@@ -1,4 +1,4 @@
-"""What autocast does on a thread: for which backends it is on, in which dtypes, and its cache."""
+"""Autocast's state on a thread: the backends it is on for, their dtypes, and its cache."""
 
 from __future__ import annotations
 

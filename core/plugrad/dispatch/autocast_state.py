@@ -1,4 +1,4 @@
-"""The record of what autocast does on a thread; `autocast.py` reads and replaces it."""
+"""The record that holds autocast's state on a thread; `autocast.py` reads and replaces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Finds the line of a user's program that led here, on both the compiled and interpreted core."""
+"""Finds the line of the user's program that made the current call, on the compiled and the
+interpreted core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``with plugrad.device(...):`` as a scope, which puts the choice back however it is left."""
+"""``with plugrad.device(...):`` as a scope, which restores the former choice however it is left."""
 
 from __future__ import annotations
 

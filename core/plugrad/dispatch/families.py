@@ -1,7 +1,7 @@
 """Families of operators that are loaded when one of their operators is first requested.
 
-Most operators are declared when plugrad is imported. Those of a family on demand, such as Fourier
-transforms, are known by name only until then: `announce` says where they are.
+Most operators are declared when plugrad is imported. Of a family on demand, such as Fourier
+transforms, only the names are known until then; `announce` registers them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which threads are at plugrad's first use, which a fork waits for.
+"""Counts the threads that are loading what plugrad needs on first use; a fork waits for them.
 
-Compiled, so that no interrupt comes while the gate is held.
+The module is compiled, so that no interrupt comes while the gate is held.
 """
 
 from __future__ import annotations

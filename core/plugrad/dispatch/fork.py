@@ -1,7 +1,7 @@
-"""A fork waits until no other thread holds a lock of plugrad's or imports a module of its.
+"""Makes a fork wait until no other thread holds one of plugrad's locks or imports its modules.
 
-A child has only the thread that forked. What another thread held stays locked there forever, the
-import system's locks among them, under which plugins are loaded when plugrad is first used.
+The child has only the thread that forked. Locks that another thread held stay locked there forever,
+including those of the import system, under which plugins are loaded on first use.
 """
 
 from __future__ import annotations

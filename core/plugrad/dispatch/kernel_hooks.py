@@ -1,4 +1,4 @@
-"""Hooks of higher layers that make an operator's kernel if none is registered."""
+"""Hooks by which higher layers make an operator's kernel if none is registered."""
 
 from __future__ import annotations
 

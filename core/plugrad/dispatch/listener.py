@@ -1,4 +1,4 @@
-"""Listeners to a thread's work: a chain of objects that calls, nodes and ranges pass through."""
+"""Listeners of a thread: a chain of objects that calls, nodes and ranges pass through."""
 
 from __future__ import annotations
 

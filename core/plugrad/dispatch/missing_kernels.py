@@ -1,4 +1,4 @@
-"""What is said where no kernel serves a call."""
+"""Errors for calls that no kernel can compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Hooks between the plugin layer and the dispatcher: who defines what, loading on demand."""
+"""Hooks between the plugin layer and the dispatcher: which plugin defines what, loading on
+demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `inspect.signature` shows of scopes that are set when they are made."""
+"""What `inspect.signature` shows of scopes that take effect when they are constructed."""
 
 from __future__ import annotations
 

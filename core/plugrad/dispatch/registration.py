@@ -1,4 +1,4 @@
-"""A registration of a kernel, which can be undone."""
+"""The registration of a kernel, which can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a view cannot be written to by a recorded operator: the errors, by how it was made."""
+"""Errors for views that a recorded operator must not write to, by how the view was made."""
 
 from __future__ import annotations
 

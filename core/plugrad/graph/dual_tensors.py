@@ -1,4 +1,4 @@
-"""What a dual tensor is made of: making one, asking for its tangent and its primal.
+"""Makes dual tensors, and gives their tangents and primals.
 
 The tangent of a view is found at its base, if it has none of its own: see `forward_kernel.py`.
 """

@@ -2,8 +2,8 @@
 
     v = base[0]; base.t_()          v starts from what base was, not from what it is
 
-The storage keeps the former geometries of such bases. A view that is about to be replayed goes
-back to the one it started from by strides, which always exists, before it takes its own steps.
+The storage keeps the former geometries of such bases. Before the steps of such a view are replayed,
+an `as_strided` restores the geometry that it started from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tying tensors to the graph: gradient edges, histories, and what in-place operators do to them."""
+"""Connects tensors to the graph: gradient edges, histories, and the effect of in-place
+operators."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Nodes that no gradient goes through.
+"""Nodes without a gradient.
 
-That of an operator that was defined without one raises, rather than be silent. That of a result
-which requires grad only because others of the same call do gives none.
+The node of an operator that was defined without a gradient raises in backward. The node of a result
+that requires grad only because other results of its call do returns None.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SavedTensor: what `grad_fn._raw_saved_self` is, a handle on one saved tensor of a node.
+"""SavedTensor: the type of `grad_fn._raw_saved_self`, a handle to one saved tensor of a node.
 
 A node's `_saved_x` and `_raw_saved_x` are found by name: the generator calls the fields that hold
 saved tensors `saved_x` and those that hold other arguments `with_x`.

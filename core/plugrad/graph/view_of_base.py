@@ -1,10 +1,10 @@
-"""ViewOfBase: the grad_fn that a view gets when its base was written to.
+"""ViewOfBase: the grad_fn of a view whose base was written to.
 
     base --op 1--> view 1 --op 2--> view      base.mul_(2)
 
-The view's former grad_fn leads to what the base was. The new one leads to the base as it is now.
-PyTorch makes it one AsStridedBackward0 whatever the operators were; here it is one node of that
-name which runs theirs, each of which knows its own gradient.
+The view's former grad_fn leads to what the base was. The new one leads to the base as it is now. In
+PyTorch it is one AsStridedBackward0, whatever the operators were. Here a node of that name runs the
+nodes of the operators, each of which computes its own gradient.
 """
 
 from __future__ import annotations

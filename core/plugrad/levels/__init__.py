@@ -1,4 +1,4 @@
-"""What the key `Transforms` does: calls on tensors of levels, for `vmap`, `grad` and `jvp`.
+"""The key `Transforms`: runs calls on tensors of levels, for `vmap`, `grad` and `jvp`.
 
 `tensor/levels.py` says what levels are. Here a call comes in (`dispatching`), is done by the
 innermost level, as a recording one (`recording`) or one that maps over a batch (`batching`, `loop`,

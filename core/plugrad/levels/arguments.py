@@ -1,4 +1,4 @@
-"""Tensors among an operator's arguments and results: found, and put others in their places."""
+"""Finds the tensors among an operator's arguments and results, and replaces them."""
 
 from __future__ import annotations
 

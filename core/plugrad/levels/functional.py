@@ -1,5 +1,5 @@
-"""A level without writes: an operator in place is the functional one, whose result takes the place
-of the target's elements."""
+"""A level without writes: an in-place operator runs as the functional one, and its result replaces
+the target's elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last resort of a batch: one call for each of its elements."""
+"""The fallback of `vmap` for operators without a rule: one call for each element of the batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function of tensors mapped over a dimension of each: what `vmap` and batched gradients are."""
+"""Maps a function of tensors over a dimension of each, for `vmap` and batched gradients."""
 
 from __future__ import annotations
 

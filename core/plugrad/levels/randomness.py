@@ -1,5 +1,5 @@
-"""Random operators inside `vmap`: the same numbers for all elements of a batch, or others for
-each."""
+"""Random operators inside `vmap`: the same numbers for all elements of a batch, or different ones
+for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that say what an operator's inputs are cast to within autocast."""
+"""Rules for the dtype that autocast casts an operator's inputs to."""
 
 from __future__ import annotations
 

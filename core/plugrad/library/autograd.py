@@ -1,8 +1,9 @@
-"""What `register_autograd` makes of a backward function: the Autograd kernel of an operator.
+"""Makes the Autograd kernel of an operator from the backward function that `register_autograd`
+gets.
 
 The operator becomes an `autograd.Function` whose forward redispatches below autograd, and whose
-`jvp` is that of `register_autograd`. Lists of
-tensors, which a Function does not look into, are spread out for it and gathered again.
+`jvp` is that of `register_autograd`. A Function does not look into lists of tensors, so they are
+flattened for it and rebuilt afterwards.
 """
 
 from __future__ import annotations

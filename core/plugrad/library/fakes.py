@@ -1,4 +1,4 @@
-"""Fakes: how an operator acts on tensors that have a shape and a dtype, but no data.
+"""Fakes: compute the shape and dtype of an operator's results, from tensors without data.
 
 A fake is a kernel for the backend "meta". It runs on meta tensors and makes meta tensors.
 """

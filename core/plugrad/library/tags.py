@@ -1,4 +1,4 @@
-"""Tags: what is known of an operator beyond its schema."""
+"""Tags: properties of an operator beyond its schema."""
 
 from __future__ import annotations
 

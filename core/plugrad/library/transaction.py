@@ -1,4 +1,4 @@
-"""What is registered in several steps stands as a whole or not at all, however it is broken off."""
+"""Makes a registration of several steps atomic: all of it or nothing, even after an interrupt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that say how an operator acts on a batch: what `register_vmap` keeps.
+"""Batching rules of operators, as registered by `register_vmap`.
 
 A transform that maps an operator over a dimension asks `get_vmap_rule` for its rule.
 """

@@ -1,4 +1,4 @@
-"""Operators by name (`plugrad.ops.ns.name.overload`); their YAML entries are beside it."""
+"""Operators by name (`plugrad.ops.ns.name.overload`); their YAML entries are in this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs at the Autocast keys: arguments are cast by an operator's policy, then it is called."""
+"""The kernels of the Autocast keys: cast an operator's arguments by its policy, then call it."""
 
 from __future__ import annotations
 

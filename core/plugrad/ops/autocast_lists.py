@@ -1,6 +1,6 @@
-"""What autocast does with each operator: PyTorch's lists, and a decision on every other one.
+"""Autocast's policy for each operator: PyTorch's lists, and a decision for every other operator.
 
-A list is of full names, by the policy that holds for them:
+Each list has the full names of the operators with one policy:
 
     lower_precision_fp   floating inputs are cast to the dtype of the region
     fp32                 floating inputs are cast to float32
@@ -8,9 +8,9 @@ A list is of full names, by the policy that holds for them:
     promote              floating inputs are cast to the widest dtype among them
     banned               a RuntimeError, which says what to use instead
 
-float64 is never cast. What no list names runs in the dtypes that it gets: in-place operators, too,
-whose result has its dtype already. `tests/core/amp/test_lists.py` wants a decision on every
-operator, and compares the lists with PyTorch's.
+float64 is never cast. Operators in no list run in the dtypes that they get, including in-place
+operators, whose result already has a dtype. `tests/core/amp/test_lists.py` requires a decision on
+every operator, and compares the lists with PyTorch's.
 """
 
 from __future__ import annotations

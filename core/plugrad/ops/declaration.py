@@ -1,6 +1,6 @@
 """Kernels of generated operators that do not depend on a backend, registered from tables of names.
 
-A family's module lists them as text, by kind: compiled, a statement for each would be a tenth of
+A family's module lists them as text, by kind: one compiled statement for each would be a tenth of
 the module.
 """
 

@@ -1,7 +1,7 @@
-"""Coefficients of rational functions that make up the error function in float64.
+"""Coefficients of the rational functions that approximate the error function in float64.
 
-Polynomials P and Q from the highest power down; errors are below 1e-15. Backends find them in
-`plugrad.plugins.error_function`.
+Polynomials P and Q are given from the highest power down; errors are below 1e-15. Backends import
+them from `plugrad.plugins.error_function`.
 
 Source: W. J. Cody, Rational Chebyshev Approximations for the Error Function, Mathematics of
 Computation 23, 1969.

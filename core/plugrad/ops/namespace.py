@@ -1,4 +1,4 @@
-"""`plugrad.ops.<namespace>.<name>.<overload>`: operators as attributes, found when asked for."""
+"""`plugrad.ops.<namespace>.<name>.<overload>`: operators as attributes, found on first access."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Special functions of real NumPy arrays: SciPy's if it is installed, else slower ones.
 
-For decompositions that compute on the host, and for backends whose arrays are there.
+For decompositions that compute on the host, and for backends with arrays on the host.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Windows that slide over the last dimensions of an array: where they stand and what they read.
+"""Windows that slide over the last dimensions of an array: their positions and the elements they
+read.
 
-Numbers and shapes alone, whatever the arrays are: the core's composites and the kernels of backends
-share it, the latter by way of `plugrad.plugins.windows`.
+It computes with numbers and shapes only, so the core's composites and the kernels of backends share
+it; backends import it from `plugrad.plugins.windows`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Classes and modes that take plugrad's functions over: `__plugrad_function__`.
+"""Classes and modes that override plugrad's functions: `__plugrad_function__`.
 
 The counterpart of `torch.overrides`. A class may call its override `__torch_function__` instead,
-and the names that PyTorch uses here are there too, so that code written for it runs.
+and PyTorch's names exist too, so code written for PyTorch runs.
 
 >>> import plugrad
 >>> class Diagonal:

@@ -1,8 +1,8 @@
 """Makes Tensor's attributes overridable, once there is something that overrides.
 
-Operators look for overrides by themselves, in compiled code. What stands on the interpreted Tensor
-and on TensorBase instead (`.shape`, `.grad`, `backward()`, `x[0]`...) does not: it is replaced here
-by what looks, so that it costs nothing before.
+Operators check for overrides in compiled code. The attributes of the interpreted Tensor and of
+TensorBase (`.shape`, `.grad`, `backward()`, `x[0]`...) do not: this module replaces them by
+versions that check, so they cost nothing before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Modes that see every operator below autograd: as kernels see it, in backward passes too.
+"""Modes that see every operator below autograd, as kernels do, in backward passes too.
 
 The counterpart of `torch.utils._python_dispatch`.
 """

@@ -1,4 +1,4 @@
-"""Handing a call over to the modes and classes that override it."""
+"""Passes a call to the modes and classes that override it."""
 
 from __future__ import annotations
 

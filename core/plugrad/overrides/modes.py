@@ -1,6 +1,6 @@
-"""Modes, which see every call of a public function, and blocks in which nothing is overridden.
+"""Modes that see every call of a public function, and blocks in which nothing is overridden.
 
-Both belong to the thread, and travel with a backward pass to the threads that run it.
+Both belong to the thread, and a backward pass takes them to the threads that run it.
 """
 
 from __future__ import annotations

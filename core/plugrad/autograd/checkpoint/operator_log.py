@@ -1,4 +1,4 @@
-"""OperatorLog: which operators were called, on what, and from where; to compare two runs."""
+"""OperatorLog: the operators that a run called, their arguments and lines, to compare two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The random states of devices, kept and put back when a function runs again."""
+"""The random states of devices: saved, and restored when a function runs again."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What a checkpoint without a reentrant pass does: save nothing, run again, take what is needed.
+"""Checkpoints without a reentrant pass: save nothing, run the function again, use what it saves.
 
 A *region* is one call of a checkpointed function. While it runs, every saved tensor is replaced by
-an empty *slot*. When backward first asks a slot, the function runs again, and what it saves this
-time, in the same order, fills the slots; each value is handed out once per pass and forgotten.
+an empty *slot*. When backward first reads a slot, the function runs again, and what it saves this
+time, in the same order, fills the slots. Each value is returned once per pass and then released.
 
-Regions nest: a region's inputs are saved tensors of the region around it, so that asking an inner
-slot runs the outer functions first, as far as needed.
+Regions nest: a region's inputs are saved tensors of the region around it, so reading an inner slot
+runs the outer functions first, as far as needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Selective checkpointing: a policy says which operators' results are kept, not computed again."""
+"""Selective checkpointing: a policy says which operators' results are saved and not recomputed."""
 
 from __future__ import annotations
 

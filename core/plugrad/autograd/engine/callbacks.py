@@ -1,4 +1,4 @@
-"""Callbacks around a backward pass: at its end for code that runs in it, and for plugins."""
+"""Callbacks around a backward pass: queued by code that runs in it, and registered by plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads of devices that are not the host: one for each, with its queue of node tasks."""
+"""Device threads: one for each device except the host, with its queue of node tasks."""
 
 from __future__ import annotations
 

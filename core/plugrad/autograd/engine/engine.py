@@ -1,10 +1,10 @@
 """The engine: runs a graph of nodes backwards, without recursion, on one thread per device.
 
 A node runs when all gradients that flow into it have arrived. `compute_dependencies` counts them;
-`_evaluate` runs a node, hands its outputs on, and queues those nodes that are complete.
+`_evaluate` runs a node, passes on its outputs, and queues the nodes that are then ready.
 
 The thread that calls backward runs the host's nodes. As long as no other device takes part, it
-works alone and locks nothing; the first node for another device makes the pass a shared one.
+works alone and takes no locks. The first node for another device makes the pass a shared one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""GraphTask: everything one backward pass knows about itself."""
+"""GraphTask: the state of one backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hooks return: it has to look like what it replaces. Who listens is told of each."""
+"""What hooks return: it must match what it replaces. Listeners are told of each result."""
 
 from __future__ import annotations
 

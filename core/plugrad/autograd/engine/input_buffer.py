@@ -1,4 +1,4 @@
-"""InputBuffer: collects the gradients that flow into a node, adding those of one input up."""
+"""InputBuffer: collects the gradients that flow into a node and adds up those of each input."""
 
 from __future__ import annotations
 

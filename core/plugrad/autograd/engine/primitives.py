@@ -1,9 +1,8 @@
 """Primitives: the locks and threads that the engine is built from.
 
-The engine takes them from one object, so that a scheduler can be put in place of the operating
-system's and try out how the threads of a backward pass interleave. Waiting is built from locks
-alone: their methods are C functions, which an interrupt cannot stop halfway, unlike those of
-`threading.Condition`.
+The engine takes them from one object, so that tests can replace the operating system's scheduler
+and try out how the threads of a backward pass interleave. Waiting uses only locks: their methods
+are C functions, which an interrupt cannot stop halfway, unlike those of `threading.Condition`.
 """
 
 from __future__ import annotations

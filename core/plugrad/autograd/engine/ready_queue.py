@@ -1,4 +1,4 @@
-"""ReadyQueue: nodes that may run, the most urgent first."""
+"""ReadyQueue: nodes that are ready to run, by priority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReentrantPool: threads that take over from those whose stack of nested passes is too deep."""
+"""ReentrantPool: threads that run nested passes once they are too deep for one thread's stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Running hooks: those of tensors before a node's inputs are used, those of nodes around it."""
+"""Runs hooks: tensors' hooks before a node's inputs are used, and the node's own hooks around
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running one node: the hooks around it, what is captured before, what is checked after."""
+"""Runs one node: its hooks, the gradients captured before it, the checks after it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A place where Python looks after signals and waiting threads; interpreted on purpose.
+"""A call in which Python handles signals and switches threads; interpreted on purpose.
 
-Compiled loops do not: without it, Ctrl-C would have to wait for a long backward pass to end.
+Compiled loops do neither: without it, Ctrl-C would have to wait for a long backward pass to end.
 """
 
 from __future__ import annotations

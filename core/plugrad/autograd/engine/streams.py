@@ -1,9 +1,9 @@
-"""Streams of one pass: which one a node works on, and what waits for what.
+"""Streams of one pass: which stream a node runs on, and which streams wait for which.
 
-A node works on the stream that its forward ran on, a leaf's accumulator on the one on which it was
-made. A pass stands in the order of its caller's streams like any other call: a stream that takes
-part starts after what the caller's stream of its device was given before, and at the end the
-caller's streams wait for all that took part.
+A node runs on the stream of its forward, a leaf's accumulator on the stream on which it was made. A
+pass follows the order of its caller's streams like any other call: each stream of the pass first
+waits for earlier work on the caller's stream of its device, and at the end the caller's streams
+wait for all streams of the pass.
 """
 
 from __future__ import annotations

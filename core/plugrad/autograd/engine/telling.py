@@ -1,4 +1,4 @@
-"""What the engine tells whoever listens to a pass (`Trace`); nothing here runs if nobody does."""
+"""What the engine tells listeners of a pass (`Trace`); nothing here runs if there are none."""
 
 from __future__ import annotations
 

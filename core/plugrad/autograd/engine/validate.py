@@ -1,4 +1,4 @@
-"""Gradients must look like what they are gradients of: shape, dtype and device."""
+"""Checks that gradients match their tensors: shape, dtype and device."""
 
 from __future__ import annotations
 

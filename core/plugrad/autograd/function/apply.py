@@ -1,4 +1,4 @@
-"""What `Function.apply` does: run `forward` unrecorded, and tie its outputs to the node."""
+"""What `Function.apply` does: runs `forward` unrecorded, and connects its outputs to the node."""
 
 from __future__ import annotations
 

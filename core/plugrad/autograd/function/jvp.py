@@ -1,4 +1,4 @@
-"""Forward mode of `autograd.Function`: its `jvp` makes the tangents of its outputs.
+"""Forward mode of `autograd.Function`: its `jvp` computes the tangents of its outputs.
 
 `forward` runs with forward mode off, and `jvp` after it, with the tangents of the arguments.
 """

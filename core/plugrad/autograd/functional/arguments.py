@@ -1,4 +1,4 @@
-"""What the functions of `autograd.functional` share: their arguments, checks and results."""
+"""Shared parts of the functions of `autograd.functional`: their arguments, checks and results."""
 
 from __future__ import annotations
 

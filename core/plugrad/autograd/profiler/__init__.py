@@ -1,4 +1,5 @@
-"""The profiler: how long operators and backward nodes take, and how much memory their results."""
+"""The profiler: the time that operators and backward nodes take, and the memory of their
+results."""
 
 from __future__ import annotations
 

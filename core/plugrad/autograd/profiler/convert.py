@@ -1,4 +1,4 @@
-"""From a recorder's records to the events that users see."""
+"""Converts a recorder's records to the events that users see."""
 
 from __future__ import annotations
 

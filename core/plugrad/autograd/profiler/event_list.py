@@ -1,4 +1,4 @@
-"""EventList: what a profiler gives; groups events, prints them and writes them to files."""
+"""EventList: the result of a profiler; groups events, prints them and writes them to files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of events that fits a terminal: narrow columns first, then fewer of them."""
+"""Fits a table of events to a terminal: narrows its columns first, then drops some."""
 
 from __future__ import annotations
 

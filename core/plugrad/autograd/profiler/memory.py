@@ -1,9 +1,9 @@
-"""MemoryAccount: how many bytes the results of operators take, and when they are free again.
+"""MemoryAccount: how many bytes the results of operators take, and when they are freed.
 
-What is counted: an array that an operator returns in a tensor, if it holds its memory itself, from
-that return until the array is gone. Views, and results written into arguments, count nothing.
-Temporaries within a kernel, and arrays that come from elsewhere (`from_numpy`, a copy made outside
-any operator), are not seen.
+It counts each array that an operator returns in a tensor and that owns its memory, from that return
+until the array is freed. It does not count views and results written into arguments. It does not
+see temporaries within a kernel, nor arrays from elsewhere (`from_numpy`, a copy made outside any
+operator).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A profile as one page of HTML: a flame graph for each thread, and the memory held over time.
 
-It loads nothing, so it opens from disk. Widths are per cent of the time, so the slider zooms by
-making the picture wider.
+It loads no other files, so it opens from disk. Widths are percentages of the time, so the slider
+zooms by making the picture wider.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""record_function: gives a stretch of a program a name in the profile."""
+"""record_function: names a part of a program in the profile."""
 
 from __future__ import annotations
 

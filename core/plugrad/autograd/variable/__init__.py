@@ -1,4 +1,4 @@
-"""`Variable`: the name that tensors with a gradient had once; an alias for Tensor now."""
+"""`Variable`: the former name of tensors with a gradient, now an alias for Tensor."""
 
 from __future__ import annotations
 

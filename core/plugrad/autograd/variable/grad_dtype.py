@@ -1,4 +1,4 @@
-"""`Tensor.grad_dtype`: gradients of a leaf in another dtype than its own."""
+"""`Tensor.grad_dtype`: the gradient of a leaf in a dtype that differs from the leaf's."""
 
 from __future__ import annotations
 

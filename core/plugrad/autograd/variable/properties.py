@@ -1,4 +1,4 @@
-"""What a tensor says about its place in the graph: `requires_grad`, `grad`, `is_leaf`, `data`."""
+"""A tensor's properties in the graph: `requires_grad`, `grad`, `is_leaf`, `data`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ META: Final = "meta"
 
 
 def is_leaf(tensor: TensorBase) -> bool:
-    """Whether no recorded operator made the tensor."""
+    """Whether the tensor is a leaf: no recorded operator made it, so `grad_fn` is None."""
     return grad_fn_of(tensor) is None
 
 
@@ -151,7 +151,9 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
 
 
 def data_of(tensor: TensorBase) -> TensorBase:
-    """The same array outside the graph; unlike `detach()`, writes to it are not noticed."""
+    """The same memory as a tensor outside the graph. Prefer `detach()`: it shares the version
+    counter, so backward notices writes to a saved tensor; writes to `.data` are not noticed.
+    """
     keyset = keyset_without_tangent(tensor)
     result = make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
     result._keyset = keyset

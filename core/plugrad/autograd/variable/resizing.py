@@ -1,4 +1,4 @@
-"""`resize_` and `set_`: a tensor gets another shape or other memory, unknown to the graph."""
+"""`resize_` and `set_`: give a tensor another shape or other memory, without recording it."""
 
 from __future__ import annotations
 

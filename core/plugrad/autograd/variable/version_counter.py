@@ -1,4 +1,4 @@
-"""Version counters set by hand: `_unsafe_preserve_version_counter`, for who knows better."""
+"""Version counters set by hand: `_unsafe_preserve_version_counter`, for writes that cannot harm."""
 
 from __future__ import annotations
 

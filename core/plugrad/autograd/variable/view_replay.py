@@ -1,4 +1,4 @@
-"""What a view's grad_fn is once its base was written to: one node, or those of its operators."""
+"""A view's grad_fn after its base was written to: one node, or the nodes of its operators."""
 
 from __future__ import annotations
 

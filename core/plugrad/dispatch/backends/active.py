@@ -1,4 +1,4 @@
-"""The backends that are active in this process, with what the core keeps beside each."""
+"""The backends that are active in this process, and what the core stores for each."""
 
 from __future__ import annotations
 

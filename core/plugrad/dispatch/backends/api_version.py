@@ -1,12 +1,12 @@
-"""The version of the contract between plugrad and its plugins, and the rule of what fits.
+"""The version of the contract between plugrad and its plugins, and the rule of compatibility.
 
 A plugin says the version that it was written for; it fits if
 
 * its major number is this plugrad's: another major number means that the contract was broken,
 * its minor number is not newer: newer ones add what an older plugrad does not have.
 
-What is deprecated in the contract still works in the minor version that deprecates it, and warns;
-from the next one on it raises. `deprecated` keeps that rule.
+A deprecated part of the contract still works in the minor version that deprecates it, with a
+warning; from the next minor version on it raises. `deprecated` implements that rule.
 """
 
 from __future__ import annotations

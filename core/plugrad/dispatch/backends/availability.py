@@ -1,7 +1,7 @@
-"""What a backend can do for each operator: its own kernel, what it is made of, or what is missing.
+"""How a backend computes each operator: its own kernel, a decomposition, or what it lacks.
 
-Which operators a decomposition calls is known from running it: `ops/needs.json`, which
-`tools/needs.py` writes.
+Running a decomposition shows which operators it calls; `tools/needs.py` writes them to
+`ops/needs.json`.
 """
 
 from __future__ import annotations

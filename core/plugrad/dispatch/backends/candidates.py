@@ -1,4 +1,4 @@
-"""The kernels of one operator on one backend as one: the first that does not decline computes."""
+"""Combines the kernels of one operator on one backend: the first that does not decline computes."""
 
 from __future__ import annotations
 

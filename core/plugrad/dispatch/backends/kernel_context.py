@@ -1,7 +1,7 @@
-"""Kernels that run with context variables of their own, whatever the caller's are.
+"""Runs kernels with their own context variables, whatever the caller's are.
 
-NumPy keeps in one what it does about inf and nan. To enter a context that says so costs a tenth of
-`numpy.errstate`.
+NumPy keeps its handling of inf and nan in one. Entering a context that has it set takes a tenth of
+the time of `numpy.errstate`.
 """
 
 from __future__ import annotations

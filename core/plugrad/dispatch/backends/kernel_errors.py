@@ -1,7 +1,7 @@
-"""What kernels raise, in PyTorch's words, so that every backend says the same.
+"""Errors that kernels raise, with PyTorch's messages, so that all backends say the same.
 
-Operators' arguments are checked before a kernel is called; these errors depend on elements.
-Backends find it in `plugrad.plugins.kernel_errors`.
+The core checks arguments before it calls a kernel; these errors depend on elements. Backends import
+them from `plugrad.plugins.kernel_errors`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whose kernels a backend computes with: its own and those that others provide, by operator.
+"""Which kernels a backend computes with, operator by operator: its own and those of other packages.
 
-Each operator has a list of candidates, which is settled once: the kernel that the configuration
-chooses, those of preferred packages, variants for what the processor has, the backend's own, and
-where it has none what another package provides. A candidate that returns `NotImplemented` declines,
-and the next one runs.
+Each operator has a list of candidates, which is determined once: the kernel that the configuration
+chooses, those of preferred packages, variants for this processor, the backend's own kernel, and, if
+it has none, that of another package. A candidate that returns `NotImplemented` declines, and the
+next one runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A backend's kernels by operator name, from whatever form its author wrote them in."""
+"""A backend's kernels by operator name, whichever form its author wrote them in."""
 
 from __future__ import annotations
 

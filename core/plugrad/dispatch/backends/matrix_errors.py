@@ -1,6 +1,6 @@
-"""What factorizations raise about matrices that they cannot work with, in PyTorch's words.
+"""Errors of factorizations about matrices that they cannot factorize, with PyTorch's messages.
 
-Backends find it in `plugrad.plugins.kernel_errors`.
+Backends import them from `plugrad.plugins.kernel_errors`.
 """
 
 from __future__ import annotations

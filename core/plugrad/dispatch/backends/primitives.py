@@ -1,4 +1,4 @@
-"""Which operators are primitive: a backend brings them, for nothing else can compute them."""
+"""Which operators are primitive: a backend must provide them, as no decomposition computes them."""
 
 from __future__ import annotations
 

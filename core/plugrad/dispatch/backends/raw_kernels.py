@@ -1,4 +1,4 @@
-"""Which kernel of a backend's tables computes an operator."""
+"""Finds the kernel in a backend's tables that computes an operator."""
 
 from __future__ import annotations
 

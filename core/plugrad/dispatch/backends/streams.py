@@ -1,4 +1,4 @@
-"""Streams: the orders of work of devices that have several; what the core asks of them."""
+"""Streams: queues of work on a device; what the core requires of backends that have them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`Variant`: a kernel for an operator, with the conditions under which it is the best one.
 
 A variant has precedence over the backend's own kernel. The processor and the dtype determine once
-which variants may run; the size of a call decides whether one runs.
+which variants may run; the size of each call decides whether one runs.
 """
 
 from __future__ import annotations

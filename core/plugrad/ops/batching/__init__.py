@@ -1,4 +1,4 @@
-"""Batching rules: how operators act on tensors that have one dimension more, that of a batch.
+"""Batching rules: how operators work on tensors with one more dimension, the batch.
 
 A rule computes an operator for all elements of a batch at once:
 
@@ -6,12 +6,13 @@ A rule computes an operator for all elements of a batch at once:
 
 `args` are the operator's arguments in the order of its schema, keyword-only ones too. `in_dims` has
 one entry for each: the mapped dimension, from 0 on, None if it is not a tensor or is not mapped, a
-list of these for a list of tensors. At least one tensor is mapped. `out_dims` has the
-form of the output: the dimension of the batch, or None for what does not depend on it. A rule that
+list of these for a list of tensors. At least one tensor is mapped. `out_dims` has the structure of
+the output: the batch dimension, or None for outputs that do not depend on the batch. A rule that
 returns NotImplemented leaves these arguments to the operator's decomposition.
 
-A rule calls operators; it need know nothing of levels or of gradients. A view operator's rule gives
-a view. Operators in place need none: theirs is that of the functional one, written back.
+A rule calls operators; it does not deal with levels or gradients. A view operator's rule returns a
+view. In-place operators need no rule: they use that of the functional operator, and its result is
+written back.
 """
 
 from plugrad.ops.batching.table import NO_RANDOMNESS, VmapInfo, add_rule, remove_rule, rule_of

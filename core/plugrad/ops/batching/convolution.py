@@ -1,8 +1,8 @@
 """Rules of convolution and its gradients: a batch goes into the batch dimension or into groups.
 
-A filter bank has two kinds of channels: of what it reads and of what it makes. The dimension that
-is mapped over joins the one or the other, or the batch dimension, where nothing else in the
-product has it; where two have it, every element of the batch has groups of its own. With g groups:
+A filter bank has input channels and output channels. If only one operand is mapped, the mapped
+dimension joins the input channels, the output channels or the batch dimension. If two are mapped,
+every element of the batch gets its own groups. With g groups:
 
     (B, N, g * c, ...)       images   -> (N * B, g * c, ...), or as channels (N, g * B * c, ...)
     (B, g * o, c, ...)       filters  -> (g * B * o, c, ...), or (g * o, B * c, ...)

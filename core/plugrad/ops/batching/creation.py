@@ -1,7 +1,7 @@
-"""Rules of what makes tensors after others.
+"""Rules of operators such as `zeros_like`, which make tensors like others.
 
-What is made after a tensor that is mapped is mapped, though its elements do not depend on it: it
-may be written to by something that does.
+A tensor made like a mapped one is mapped although its elements do not depend on the batch, since
+mapped values may be written to it.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,7 +1,8 @@
 """Batching rules of operators that compute each element from those at the same place.
 
-With the batch's dimension first, broadcasting does all the work. Only promotion has to be watched:
-a tensor without logical dimensions has one in its array, and would count for more than it should.
+With the batch's dimension first, broadcasting does all the work. Only promotion needs care: a
+tensor without logical dimensions has one in its array, and would take part in promotion like a
+tensor with dimensions.
 """
 
 from __future__ import annotations

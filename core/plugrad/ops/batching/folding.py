@@ -1,5 +1,5 @@
-"""A batch's dimension joined with another one, so that an operator takes both for the one it knows,
-and the two apart again."""
+"""Joins the batch dimension with another one, so that an operator sees one dimension, and splits
+the two again."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -1,4 +1,4 @@
-"""Rules of linear systems, inverses and determinants, which take batches of matrices anyway."""
+"""Rules of linear systems, inverses and determinants, which already take batches of matrices."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -1,5 +1,5 @@
-"""Rules of pooling, which takes images (C, H, W) or (N, C, H, W), or volumes (C, D, H, W) or
-(N, C, D, H, W): what is before C is a batch."""
+"""Rules of pooling, which takes images (C, H, W) or (N, C, H, W), or volumes (C, D, H, W) or (N, C,
+D, H, W): the dimensions before C are a batch."""
 
 # mypy: disable-error-code="no-any-return"
 

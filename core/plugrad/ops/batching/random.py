@@ -1,4 +1,4 @@
-"""Rules of what draws random numbers: as the thread's `randomness` asks.
+"""Rules of operators that draw random numbers, by the thread's `randomness`.
 
 "error" raises, "different" draws for each element of the batch, "same" draws once for all of them.
 Where nothing is mapped over, `levels/randomness.py` does the same without a rule.

@@ -1,4 +1,4 @@
-"""Batching rules of reductions, and of softmax, which looks along one dimension as well."""
+"""Batching rules of reductions, and of softmax, which also works along one dimension."""
 
 from __future__ import annotations
 

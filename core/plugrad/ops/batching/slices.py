@@ -1,4 +1,5 @@
-"""Rules of copies in which a part was replaced, and of the gradient of `as_strided`."""
+"""Rules of operators that copy a tensor with a part replaced, and of the gradient of
+`as_strided`."""
 
 # mypy: disable-error-code="no-any-return"
 

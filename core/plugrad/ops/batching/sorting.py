@@ -1,4 +1,4 @@
-"""Rules of sorting and of running sums: of what looks along one dimension."""
+"""Rules of sorting and of cumulative sums, which work along one dimension."""
 
 # mypy: disable-error-code="no-any-return"
 

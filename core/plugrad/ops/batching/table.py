@@ -1,4 +1,4 @@
-"""The table of batching rules, which each family of operators adds its part to."""
+"""The table of batching rules; each family of operators adds its own."""
 
 from __future__ import annotations
 

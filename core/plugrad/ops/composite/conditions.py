@@ -1,7 +1,7 @@
 """Conditions that a check or a choice reads on the host.
 
-Inside `vmap` they are read for all elements of the batch at once: what is an error for one of
-them is one for the call, as it is for an operator that takes the whole batch.
+Inside `vmap` they are read for all elements of the batch at once: an error for one element is an
+error of the call, as for an operator that takes the whole batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What calling the class Tensor makes: PyTorch's older constructor, which subclasses inherit."""
+"""`Tensor(...)`: PyTorch's older constructor, which subclasses inherit."""
 
 from __future__ import annotations
 

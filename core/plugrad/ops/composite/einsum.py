@@ -1,8 +1,9 @@
 """Einstein summation by permute, sum and bmm, and the public `einsum` and `tensordot`.
 
 Every subscript, and every dimension that an ellipsis covers, becomes a label: a small integer.
-Operands are contracted in pairs; a pair is one bmm whose batch are the labels both have and that
-are needed later, and whose inner dimension are those that both have and nobody needs.
+Operands are contracted in pairs. Each pair is one bmm: its batch consists of the labels that both
+have and that are needed later, its inner dimension of those that both have and that are not needed
+later.
 """
 
 from __future__ import annotations

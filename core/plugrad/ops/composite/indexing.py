@@ -1,4 +1,4 @@
-"""Indexing by way of other indexing; `take` is what all reading and writing comes down to."""
+"""Indexing operators made of other ones; all reading and writing is based on `take`."""
 
 # mypy: disable-error-code="no-any-return"
 

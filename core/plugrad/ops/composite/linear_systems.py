@@ -1,6 +1,6 @@
 """Linear systems with vectors, inverses and powers, made of the solution of A @ X = B.
 
-A backend without a solver of its own has that of the host.
+A backend without its own solver uses that of the host.
 """
 
 # Tensor dunders may return NotImplemented: Any.

@@ -1,6 +1,6 @@
-"""Random numbers for backends that draw none: drawn on the CPU by its generator, and copied.
+"""Random numbers for backends that cannot draw them: drawn on the CPU by its generator, and copied.
 
-The same seed gives the same numbers as on the CPU. A generator, if one is given, is one of the CPU.
+The same seed gives the same numbers as on the CPU. A `generator=` argument must be a CPU generator.
 """
 
 # Operators with several overloads are typed Any.

@@ -1,4 +1,4 @@
-"""Products, running sums and running products of many elements, by halves."""
+"""Products, cumulative sums and cumulative products of many elements, by halving."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,5 +1,5 @@
 """Reductions over the elements that an index sends to one place, by one comparison of all places
-with all indices: memory grows with the product of both."""
+with all indices. Memory grows with the product of both numbers."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

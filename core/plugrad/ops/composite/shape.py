@@ -1,4 +1,4 @@
-"""Repeating, turning and masking by way of other operators, and what is elsewhere."""
+"""Repeating, rotating and masking made of other operators, and imports from other modules."""
 
 # mypy: disable-error-code="no-any-return"
 

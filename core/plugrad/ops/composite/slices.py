@@ -1,7 +1,7 @@
-"""Copies in which a part was replaced.
+"""Copies of a tensor with a part replaced.
 
-On mutable arrays a copy, a view of it and a write. Where nothing can be written to, every element
-comes from one of the two: writes to views are made of these operators there, see
+On mutable arrays this is a copy, a view of it and a write. On immutable arrays each element is
+selected from one of the two; writes to views are made of these operators there, see
 `tensor/aliasing/functionalize.py`.
 """
 

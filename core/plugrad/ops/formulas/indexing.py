@@ -1,4 +1,4 @@
-"""Gradients of indexing: what was read gathers by adding, what was written is read back."""
+"""Gradients of indexing: the gradient of a read adds up, the gradient of a write is read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of mantissas, and those that are missing."""
+"""Gradients of mantissas, and operators without a gradient."""
 
 # mypy: disable-error-code="no-any-return"
 

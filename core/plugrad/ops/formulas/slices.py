@@ -1,4 +1,4 @@
-"""Gradients of operators that replace a part of a tensor: that part of the former one had none."""
+"""Gradients of operators that replace a part of a tensor: the replaced part gets zero."""
 
 from __future__ import annotations
 

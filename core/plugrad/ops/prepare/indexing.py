@@ -1,6 +1,6 @@
 """Arguments of indexing operators: index dtypes and shapes checked, dimensions wrapped.
 
-Whether the indices themselves are in range only the kernels can see.
+Only the kernels can see whether the indices themselves are in range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matrices of linear systems: square, and of a dtype that has fractions."""
+"""Matrices of linear systems: must be square, and floating point or complex."""
 
 from __future__ import annotations
 

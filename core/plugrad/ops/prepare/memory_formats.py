@@ -1,4 +1,4 @@
-"""`memory_format=` in calls: checked, and whether kernels can be left to obey it."""
+"""`memory_format=` in calls: checks it, and says whether kernels can follow it."""
 
 from __future__ import annotations
 

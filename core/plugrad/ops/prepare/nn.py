@@ -1,4 +1,5 @@
-"""Arguments of layers' operators, in PyTorch's words: embedding, dropout, and what is elsewhere."""
+"""Arguments of layers' operators, with PyTorch's messages: embedding, dropout, and imports from
+other modules."""
 
 from __future__ import annotations
 

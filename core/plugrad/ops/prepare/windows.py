@@ -1,4 +1,4 @@
-"""Arguments of the family's operators that have kernels."""
+"""Arguments of those operators of the family that have kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tangents of softmax and its kin."""
+"""Tangents of softmax and log_softmax."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Tangents of normalisation and convolution.
 
 A normalisation is y = x * weight + bias with x = (input - mean) * rstd, the normalised input. Along
-a tangent t of the input, x changes by P(t) = rstd * (t - mean(t) - x * mean(x * t)), and by
-rstd * t where mean and deviation are given. What is not centered, as in rms_norm, is
-x = input * rstd, and has no mean(t) in P.
+a tangent t of the input, x changes by P(t) = rstd * (t - mean(t) - x * mean(x * t)), and by rstd *
+t if mean and deviation are given. Without centering, as in rms_norm, x = input * rstd, and P has no
+mean(t).
 """
 
 from __future__ import annotations

@@ -33,7 +33,15 @@ def _readable(self: TensorBase, control_flow: bool = False) -> Any:
 
 
 def item(self: TensorBase) -> Any:
-    """The one element as a Python number; RuntimeError if there are more or none."""
+    """The value of a tensor with one element, as a Python number.
+
+    Raises:
+        RuntimeError: the tensor has no element or more than one, or is on the device "meta".
+
+    >>> import plugrad
+    >>> plugrad.tensor([1.5]).item()
+    1.5
+    """
     host = _readable(self)
     if host.size != 1:
         raise RuntimeError(f"a Tensor with {host.size} elements cannot be converted to Scalar")

@@ -1,1 +1,1 @@
-"""How elements come together: sizes that broadcast, tensors that are joined, orders in memory."""
+"""Broadcasting of sizes, joining of tensors, and memory formats."""

@@ -1,4 +1,4 @@
-"""Bits of integers by arithmetic, for backends without kernels: many operations, but exact ones."""
+"""Bits of integers by arithmetic, for backends without kernels: many operations, but exact."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

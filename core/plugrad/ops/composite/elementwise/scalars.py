@@ -1,4 +1,5 @@
-"""Numbers as tensors, for backends whose kernels take tensors only, and in what they compute."""
+"""Numbers as tensors, for backends whose kernels take only tensors, and the dtype they compute
+in."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

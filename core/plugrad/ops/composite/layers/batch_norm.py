@@ -1,4 +1,4 @@
-"""Batch normalisation by means over all dimensions but that of channels."""
+"""Batch normalisation by means over all dimensions except the channels."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Windows of images as columns, and columns added up to images: what `unfold` and `fold` are."""
+"""`unfold` and `fold`: windows of images as columns, and columns summed into images."""
 
 from __future__ import annotations
 

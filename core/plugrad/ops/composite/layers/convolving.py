@@ -1,4 +1,4 @@
-"""What users call a convolution: of one input or of a batch, with numbers or words for padding."""
+"""The public convolutions: of one input or a batch, with padding as numbers or as a word."""
 
 # mypy: disable-error-code="no-any-return"
 

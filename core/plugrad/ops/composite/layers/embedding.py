@@ -1,4 +1,4 @@
-"""Embedding, unit vectors and dropout, by reading rows, comparing and drawing."""
+"""Embedding, one-hot vectors and dropout, by reading rows, comparing and drawing."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

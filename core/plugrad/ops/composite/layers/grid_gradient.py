@@ -1,7 +1,7 @@
 """The gradients of reading images and volumes at the places of a grid, in closed form.
 
-Each pixel that a place reads gets the weight it was read with; the place gets what the weights
-change by, times how fast the place moves with the grid.
+The gradient of each pixel is its weight; the gradient of a place is the derivative of the weights,
+times the derivative of the place with respect to the grid.
 """
 
 # Tensor dunders may return NotImplemented: Any.

@@ -1,4 +1,5 @@
-"""Group normalisation by that of rows: what is computed for each channel comes before or after."""
+"""Group normalisation as normalisation of rows; computations per channel come before or after
+it."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

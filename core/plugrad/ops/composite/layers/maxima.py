@@ -1,4 +1,4 @@
-"""The greatest of what windows read, and where it was."""
+"""The maxima of windows, and their positions."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Padding by elements that are there: one `index_select` for each dimension that changes."""
+"""Padding with elements of the input: one `index_select` for each dimension that changes."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

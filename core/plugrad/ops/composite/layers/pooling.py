@@ -1,4 +1,4 @@
-"""Pooling as the greatest or the mean of what windows read, over any number of dimensions."""
+"""Pooling as the maximum or the mean of each window, over any number of dimensions."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

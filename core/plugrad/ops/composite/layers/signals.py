@@ -1,4 +1,4 @@
-"""Pooling of signals: that of images which are one pixel high."""
+"""Pooling of signals, as pooling of images that are one pixel high."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -1,4 +1,5 @@
-"""Partial inverses of max pooling: maxima go back to where they were found."""
+"""Partial inverses of max pooling: maxima are written back to the positions where they were
+found."""
 
 # mypy: disable-error-code="no-any-return"
 

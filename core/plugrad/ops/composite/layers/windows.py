@@ -1,5 +1,5 @@
-"""What windows read of a tensor, and the transpose, one dimension at a time: each takes elements
-along the dimension by an index and lets a mask put in what lies outside.
+"""Reads a tensor's windows, and the transpose of that, one dimension at a time: each takes elements
+along the dimension by an index and fills the positions outside by a mask.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Sorting: a backend that cannot has the order found on the host. And what follows from sorting."""
+"""Sorting, and operators based on it. If a backend cannot sort, the host finds the order."""
 
 from __future__ import annotations
 

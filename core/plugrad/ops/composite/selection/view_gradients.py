@@ -1,4 +1,4 @@
-"""The gradients of views: every place takes some element of what was read, or zero."""
+"""The gradients of views: each position takes an element of the view's gradient, or zero."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -1,5 +1,5 @@
-"""Rules of what counts elements: one element of the batch after the other, where its own numbers
-say which range is counted, or how long the result is."""
+"""Rules of operators that count elements. They run one element of the batch at a time if its values
+determine the range that is counted, or the length of the result."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -1,4 +1,4 @@
-"""Rules of the connectionist temporal classification: a batch of batches is a larger batch."""
+"""Rules of the connectionist temporal classification: a batch of batches is one larger batch."""
 
 # mypy: disable-error-code="index, no-any-return"
 

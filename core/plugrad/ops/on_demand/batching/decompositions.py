@@ -1,4 +1,4 @@
-"""Rules of decompositions and of systems that they solve, which take batches of matrices anyway."""
+"""Rules of decompositions and their solvers, which already take batches of matrices."""
 
 # mypy: disable-error-code="index, no-any-return"
 

@@ -1,4 +1,4 @@
-"""Rule of the places in bags, which are searched for one element of the batch after the other."""
+"""Rule for the positions in bags, which are searched one element of the batch at a time."""
 
 # mypy: disable-error-code="no-any-return"
 

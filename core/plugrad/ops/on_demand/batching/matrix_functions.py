@@ -1,4 +1,4 @@
-"""Rule of matrix exponentials, which take batches of matrices anyway."""
+"""Rule of matrix exponentials, which already take batches of matrices."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -1,4 +1,4 @@
-"""Rules of Fourier transforms, which take batches anyway."""
+"""Rules of Fourier transforms, which already take batches."""
 
 # Tensor gets `__getitem__` in the class that users see.
 # mypy: disable-error-code="index"

@@ -1,4 +1,4 @@
-"""What moves channels of images, by views and permutations, and what normalises over them."""
+"""Operators that move channels of images, by views and permutations, or normalise over them."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,8 +1,8 @@
 """Connectionist temporal classification: the recursions over time, for all sequences at once.
 
 The states of a sequence of labels l are blank, l[0], blank, l[1], ..., blank: 2 S + 1 of them.
-`alpha[t, s]` is the probability of what leads to the state s at the time t, and `beta[t, s]` of
-what follows it. Both are kept as logarithms. States beyond the end of a shorter sequence have
+`alpha[t, s]` is the probability of all paths to state s at time t, and `beta[t, s]` of all paths
+from there. Both are stored as logarithms. States beyond the end of a shorter sequence have
 probability 0, times beyond the end of its input do not count.
 
 Source: Graves et al., "Connectionist Temporal Classification", 2006, section 4.1.

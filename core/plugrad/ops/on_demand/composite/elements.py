@@ -1,4 +1,5 @@
-"""Elements hashed or found with results whose shape does not depend on them; ordered memory."""
+"""Hashes, `nonzero_static` and similar operators whose result's shape does not depend on elements;
+copies in a given memory order."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Bags of rows of a table, by looking the rows up and adding those of one bag."""
+"""Embedding bags: look up the rows of a table and add those of each bag."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

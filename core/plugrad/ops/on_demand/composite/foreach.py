@@ -1,8 +1,8 @@
 """Operators of whole lists of tensors.
 
-Gradients, tangents and rules of `vmap` come from operators on single tensors. Those in place
-write to each tensor of the list, and give the list back. Where nothing of that is asked, and all
-tensors are alike, a backend takes the whole list in one call: see `lists.fused`.
+Gradients, tangents and rules of `vmap` come from operators on single tensors. In-place operators
+write to each tensor of the list, and return the list. If none of these is needed and all tensors
+are alike, a backend takes the whole list in one call: see `lists.fused`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Recurrent layers over whole sequences, step by step.
 
-All is made of operators that are differentiable, so that gradients of gradients come from the same
-functions. `steps` are what a layer went through, by time.
+They consist of differentiable operators, so gradients of gradients come from the same functions.
+`steps` are the states of a layer, by time.
 """
 
 # Tensor dunders may return NotImplemented: Any.

@@ -1,6 +1,6 @@
-"""Images of another size, and images read at places that a grid gives.
+"""Resizes images, and reads images at the positions of a grid.
 
-Resampling is a weighted sum of elements along one dimension after the other.
+Resampling takes weighted sums of elements, one dimension at a time.
 """
 
 # Tensor dunders may return NotImplemented: Any.

@@ -1,5 +1,5 @@
-"""Fourier transforms under the names that users know, made of three: complex to complex, real to
-complex and complex to real. A backend without these three has those of the host.
+"""The public Fourier transforms, made of three: complex to complex, real to complex and complex to
+real. A backend without these three uses those of the host.
 """
 
 # Tensor dunders may return NotImplemented: Any.

@@ -1,4 +1,4 @@
-"""Systems that come down to one or two triangular ones, and the host's way for those."""
+"""Systems that reduce to one or two triangular ones, and the host's solver for those."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

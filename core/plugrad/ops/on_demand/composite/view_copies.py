@@ -1,4 +1,4 @@
-"""Operators that copy what the view operator of the same name gives."""
+"""Operators that return a copy of the result of the view operator of the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Cholesky factor of each matrix of a batch, also where a matrix has none."""
+"""The Cholesky factor of each matrix of a batch, even if some of them have none."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Gradients of recurrent layers.
 
-One operator computes them. Where they are differentiated in turn, they are made of the steps, which
-are computed again.
+One operator computes them. If they are differentiated themselves, they are composed from the steps,
+which are computed again.
 """
 
 from __future__ import annotations

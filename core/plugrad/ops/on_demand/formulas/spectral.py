@@ -1,7 +1,7 @@
 """Gradients of Fourier transforms: the adjoint of each is another one.
 
-A spectrum of real numbers is stored by half. All of its elements but the first and, for an even
-length, the last stand for two, of which one is the conjugate of the other.
+Only half of the spectrum of real numbers is stored. Each of its elements stands for two, conjugates
+of each other, except the first and, for an even length, the last.
 """
 
 # Tensor dunders may return NotImplemented: Any.

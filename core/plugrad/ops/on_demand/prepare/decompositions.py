@@ -1,5 +1,5 @@
-"""Matrices that can be decomposed: of floats or complex numbers of more than 16 bits, and square
-where they have to be; checked in PyTorch's words."""
+"""Checks matrices to decompose, with PyTorch's messages: floats or complex numbers of more than 16
+bits, and square if required."""
 
 from __future__ import annotations
 

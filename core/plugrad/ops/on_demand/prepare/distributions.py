@@ -1,4 +1,4 @@
-"""Arguments of what draws from distributions: dtypes and ranges of parameters."""
+"""Arguments of operators that draw from distributions: dtypes and ranges of parameters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Histograms: elements find their interval by `searchsorted`, and are counted by `bincount`'s way.
+"""Histograms: `searchsorted` finds each element's interval, and elements are counted as in
+`bincount`.
 
-The ends of a range that nobody gave are read on the host, except while a backend traces.
+If no range is given, its ends are read on the host, except while a backend traces.
 """
 
 # Operators with several overloads are typed Any.

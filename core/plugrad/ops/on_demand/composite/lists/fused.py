@@ -1,8 +1,8 @@
 """Lists of tensors that a backend takes in one call, as optimizers have them.
 
-Tensors of one floating point dtype and one device, of one shape place by place, of which no
-gradient is asked and that no transform has wrapped, need no dispatch each. They go to the backend's
-kernel of `_fused_lists` at once: NumPy's is one loop, JAX's one program.
+Tensors need no dispatch of their own if they have one floating point dtype, one device and matching
+shapes, no gradient is needed, and no transform has wrapped them. They go to the backend's kernel
+`_fused_lists` together: NumPy's is one loop, JAX's one program.
 """
 
 from __future__ import annotations

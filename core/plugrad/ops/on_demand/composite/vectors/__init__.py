@@ -1,1 +1,1 @@
-"""Integrals and differences of samples, and what different elements there are."""
+"""Integrals and differences of samples, and unique elements."""

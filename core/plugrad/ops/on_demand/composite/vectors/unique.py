@@ -1,5 +1,5 @@
-"""The different elements or slices of a tensor. How many there are, only the elements say, so they
-are sorted on the host."""
+"""The unique elements or slices of a tensor. Their number depends on the elements, so they are
+sorted on the host."""
 
 from __future__ import annotations
 
