@@ -134,7 +134,7 @@ class Carrier:
 
         Raises:
             ValueError: the carrier has another rank or size.
-            DistTimeoutError: a process did not come.
+            DistTimeoutError: a process did not arrive.
         """
         raise NotImplementedError
 

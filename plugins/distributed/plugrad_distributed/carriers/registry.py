@@ -34,7 +34,7 @@ def carrier_names() -> list[str]:
 
 
 def carrier_class(name: str) -> type[Carrier]:
-    """The carrier of a name.
+    """The carrier with this name.
 
     Raises:
         ValueError: no plugin provides it.

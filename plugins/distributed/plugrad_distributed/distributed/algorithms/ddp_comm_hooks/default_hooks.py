@@ -28,7 +28,7 @@ Hook = Callable[[Any, GradBucket], Future[Tensor]]
 def average(process_group: ProcessGroup | None, tensor: Tensor) -> Future[Tensor]:
     """The future of the average of a tensor over the ranks, in place."""
     group = get_default_group() if process_group is None else process_group
-    # Before the sum, which then cannot overflow.
+    # Divide before the sum, which then cannot overflow.
     tensor.div_(group.size())
     work = all_reduce(tensor, group=group, async_op=True)
     assert work is not None
