@@ -174,7 +174,7 @@ class Work:
         limit = self._timeout if timeout is None else seconds(timeout, "wait")
         group = self._group
         self._awaited = True
-        # Other ranks also learn of a failed operation when they ask.
+        # After a failure it stays set, so that other ranks that ask learn of it.
         group.waiting = self._what
         self._poll(limit)
         group.waiting = ""
