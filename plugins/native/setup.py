@@ -1,6 +1,6 @@
-"""Build the kernels: one C file, compiled for every processor of a kind, and on x86-64 once more
-for those with AVX2. Without a usable C compiler, or with PLUGRAD_PURE=1, the package is installed
-without them, and says so where plugrad tells why variants are not used.
+"""Build the kernels: one C file, compiled for the architecture's baseline, and on x86-64 again for
+AVX2. Without a usable C compiler, or with PLUGRAD_PURE=1, the package is installed without them;
+plugrad then gives that as the reason why its variants are not used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from setuptools.command.build_ext import build_ext
 
 AVX2: Final = "plugrad_native._avx2"
 PORTABLE: Final = "plugrad_native._portable"
-# Loops are worth -O3. errno and traps for inf and nan are not what anybody asks for.
+# Loops profit from -O3. The kernels need neither errno nor traps for inf and nan.
 FLAGS: Final = (
     *("-std=gnu11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"),
     *("-fvisibility=hidden", "-Wall"),
@@ -23,7 +23,7 @@ FLAGS: Final = (
 
 
 def extension(name: str) -> Extension:
-    import numpy  # without extensions, it need not be there
+    import numpy  # only builds with extensions need NumPy
 
     return Extension(
         name,
@@ -45,7 +45,7 @@ class BuildKernels(build_ext):
             ]
         else:
             ext.extra_compile_args = [*FLAGS, *(["-mavx2", "-mfma"] if ext.name == AVX2 else [])]
-        # Both modules are made of one file: each has a folder for what it is compiled to.
+        # Both modules are compiled from one file, so each needs its own folder for object files.
         before = self.build_temp
         self.build_temp = str(Path(before) / ext.name)
         try:

@@ -23,12 +23,12 @@ __all__ = ["install", "is_installed", "uninstall"]
 
 
 def pytest_addhooks(pluginmanager: Any) -> None:
-    """Under `pytest -p plugrad.as_torch`: before other plugins, which may import torch."""
+    """Install under `pytest -p plugrad.as_torch`, before other plugins import torch."""
     install()
 
 
 def pytest_unconfigure(config: Any) -> None:
-    """The process may go on when its tests have ended."""
+    """Uninstall: the process may continue after its tests."""
     uninstall()
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from plugrad_as_torch.layout import instead
 from plugrad_as_torch.lookup import has_module, is_known, lacks
 
-# What a program that can do without a name catches.
+# What programs catch when a name is optional for them.
 _CAUGHT: Final = {"AttributeError", "Exception", "ImportError", "ModuleNotFoundError"}
 
 
@@ -77,8 +77,8 @@ def lacking(files: Iterable[Path]) -> Iterator[Lack]:
 
 
 def uses(tree: ast.Module) -> list[tuple[int, str]]:
-    """The names of PyTorch that a program uses, with their lines; without those that it asks for
-    first, or catches errors about."""
+    """The names of PyTorch that a program uses, with their lines. Names that it tests for first, or
+    whose errors it catches, are left out."""
     reader = _Reader()
     reader.visit(tree)
     found = sorted(reader.used + reader.chains(tree))
@@ -120,7 +120,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def chains(self, tree: ast.Module) -> list[tuple[int, str]]:
-        """The attributes that are taken of what is imported; each chain once, as a whole."""
+        """The attributes read from imported modules; each chain once, as a whole."""
         inner = {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         left_out = inner | self._optional
         found = []

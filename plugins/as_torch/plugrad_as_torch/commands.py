@@ -20,7 +20,7 @@ _STARTING: Final = ("plugrad_as_torch.running", "runpy")
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to plugrad's."""
-    # The options behind the program's name are the program's.
+    # Options after the program's name belong to the program.
     as_given = {
         "allow_extra_args": True,
         "ignore_unknown_options": True,
@@ -42,7 +42,7 @@ def run(context: typer.Context) -> None:
     try:
         run_program(words)
     except Exception as error:
-        # As Python tells it; typer would show the code around each line, its own too.
+        # As Python prints it; typer would show the code around each line, including its own code.
         traceback.print_exception(error.with_traceback(_of_program(error.__traceback__)))
         raise typer.Exit(1) from None
 
@@ -65,8 +65,8 @@ def check(
 
     It does not run them.
 
-    Ends with exit code 1 if there are any. Methods of tensors are not looked for, nor what a
-    program asks for with `hasattr` or imports in a `try` that catches the error.
+    The exit code is 1 if there are any. It does not check methods of tensors, names that a program
+    tests with `hasattr`, or imports in a `try` that catches the error.
     """
     try:
         files = [file for program in programs for file in files_of(program)]
@@ -107,5 +107,5 @@ def _counted(count: int, what: str) -> str:
 
 
 def _place(lack: Lack) -> str:
-    """The file, and the lines behind it: `model.py:3, 8`."""
+    """The file, then its lines: `model.py:3, 8`."""
     return f"{lack.file}:{', '.join(map(str, lack.lines))}"

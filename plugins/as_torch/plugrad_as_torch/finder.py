@@ -1,5 +1,5 @@
-"""The import hook: `import torch` and `import torch.nn.functional` give modules that hold what
-plugrad has under PyTorch's names."""
+"""The import hook: `import torch` and `import torch.nn.functional` give modules that contain
+plugrad's objects under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PACKAGES: Final = ("torch", "functorch")
 
 
 class TorchModule(ModuleType):
-    """A module of PyTorch. A name is looked up at its first use, and kept."""
+    """A module of PyTorch. It looks up a name at its first use and keeps the result."""
 
     def __getattr__(self, name: str) -> Any:
         module = self.__name__
@@ -74,8 +74,8 @@ class _Loader(Loader):
         return TorchModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run, and names are loaded on first use, except where programs
-        read the module's `__dict__`."""
+        """There is nothing to run: names are loaded on first use, except where programs read the
+        module's `__dict__`."""
         if layouts()[module.__name__].listed:
             names = names_of(module.__name__)
             module.__dict__.update({name: find(module.__name__, name) for name in names})
@@ -94,7 +94,7 @@ class _Metadata(Distribution):
 
 
 class _TorchFinder(MetaPathFinder):
-    """Finds `torch` and what is in it; everything else is left to others."""
+    """Finds `torch` and its submodules; other finders handle everything else."""
 
     @staticmethod
     def find_spec(
@@ -103,7 +103,8 @@ class _TorchFinder(MetaPathFinder):
         if fullname.partition(".")[0] not in _PACKAGES:
             return None
         if has_module(fullname):
-            # All are packages: so a name missing in `from torch.nn import X` is looked up here.
+            # All are packages, so Python asks this finder for a name missing in
+            # `from torch.nn import X`.
             return ModuleSpec(fullname, _Loader(), origin=_ORIGIN, is_package=True)
         module, _, name = fullname.rpartition(".")
         if name in torch_names().get(module, ()):
@@ -111,8 +112,8 @@ class _TorchFinder(MetaPathFinder):
                 f"cannot import name {name!r} from {module!r}: {missing(module, name)}",
                 name=module,
             )
-        # With a name, `from torch import distributions` would ignore this error and raise one that
-        # says less.
+        # If this error had a name, `from torch import distributions` would ignore it and raise a
+        # less helpful one.
         raise ModuleNotFoundError(no_module(fullname))
 
     @staticmethod
@@ -123,7 +124,7 @@ class _TorchFinder(MetaPathFinder):
         return [_Metadata()] if context.name == "torch" else []
 
 
-# Whether plugrad is installed under PyTorch's name, and under which it printed before.
+# Whether plugrad is installed under PyTorch's name, and the name it printed before.
 _before: list[str] = []
 
 
@@ -133,11 +134,11 @@ def is_installed() -> bool:
 
 
 def install() -> None:
-    """Let `torch` mean plugrad in this process, and objects print as PyTorch's do. Processes that
-    multiprocessing starts from here on do the same.
+    """Let `torch` mean plugrad in this process, and print objects as PyTorch does. Processes that
+    multiprocessing starts later do the same.
 
     Raises:
-        RuntimeError: PyTorch itself is imported already.
+        RuntimeError: PyTorch itself is already imported.
     """
     if is_installed():
         return
@@ -155,7 +156,7 @@ def install() -> None:
 def uninstall() -> None:
     """Undo `install`: the next `import torch` imports PyTorch, if that is there.
 
-    Modules that have imported torch meanwhile keep what they got.
+    Modules that imported torch in the meantime keep plugrad.
     """
     if not is_installed():
         return

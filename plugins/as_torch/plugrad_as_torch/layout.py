@@ -1,5 +1,5 @@
-"""The tables: what PyTorch's modules consist of here (layout.toml), and the names that PyTorch
-itself has (names.json and operators.json, written by tools/torch_names.py)."""
+"""The tables: what each of PyTorch's modules contains here (layout.toml), and the names that
+PyTorch itself has (names.json and operators.json, written by tools/torch_names.py)."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
 
-# The release of PyTorch whose names and behaviour plugrad has.
+# The release of PyTorch that plugrad follows in names and behaviour.
 TORCH_VERSION: Final = "2.13.0"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What one module of PyTorch consists of; the first part that has a name gives it.
+    """What one module of PyTorch contains; a name comes from the first part that has it.
 
     Attributes:
-        own: a module of `plugrad_as_torch.own`, for what needs code.
+        own: a module of `plugrad_as_torch.own`, for names that need code.
         sources: modules of plugrad, or of others.
         aliases: other names, and what the sources call it.
         values: constants, which programs may set.
-        answers: functions that return the same whatever they are given.
+        answers: functions that always return the same value.
         nothing: functions that do nothing.
-        same: functions and decorators that return what they are given.
+        same: functions and decorators that return their argument.
         empty: classes without instances.
         later: functions that can be imported, but not called yet.
-        set_in: a module of plugrad in which functions are set, too, when programs set them here:
-            its layers call them from there.
+        set_in: a module of plugrad. If a program replaces a function here, it is replaced there
+            too, because plugrad's layers call it from there.
         listed: whether programs read the module's `__dict__`, which then has all names.
     """
 
@@ -59,7 +59,7 @@ def _table() -> dict[str, Any]:
 
 @functools.cache
 def layouts() -> dict[str, Layout]:
-    """By the name of the module: `torch.nn.functional`."""
+    """By the module's name, such as `torch.nn.functional`."""
     return {
         name: Layout(**{key: _frozen(value) for key, value in entry.items()})
         for name, entry in _table()["modules"].items()
@@ -82,7 +82,7 @@ def instead(name: str) -> str:
 
 @functools.cache
 def torch_names() -> dict[str, frozenset[str]]:
-    """The public names that PyTorch has, by the name of the module; `torch.Tensor` is one too."""
+    """PyTorch's public names by module; `torch.Tensor` counts as a module."""
     text = (files("plugrad_as_torch") / "names.json").read_text(encoding="utf-8")
     return {module: frozenset(names.split()) for module, names in json.loads(text).items()}
 

@@ -1,4 +1,4 @@
-"""Finds what a name of PyTorch means on plugrad, and says so where it means nothing."""
+"""Finds what a name of PyTorch means in plugrad, and explains where it has no meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHERE: Final = (
 def has_module(module: str) -> bool:
     """Whether a module of PyTorch is there, in whole or in part."""
     found = layouts().get(module)
-    # One that would be empty without modules that a later plugrad may have is not there.
+    # A module is absent if everything in it needs modules that plugrad lacks so far.
     if found is None or found.own or found.names() or not found.sources:
         return found is not None
     return any(_module(source) is not None for source in found.sources)
@@ -40,7 +40,8 @@ def find(module: str, name: str) -> Any:
 
 def lacks(name: str) -> str:
     """The first part of a dotted name of PyTorch that does not work here, such as `torch.nn.LSTM`
-    of `torch.nn.LSTM.forward`; empty if all is there. What can be imported only is lacking too."""
+    of `torch.nn.LSTM.forward`; empty if all of it works. A name that can only be imported counts as
+    missing."""
     module, *rest = name.split(".")
     for position, part in enumerate(rest):
         full = f"{module}.{part}"
@@ -58,13 +59,14 @@ def lacks(name: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Whether the PyTorch that plugrad follows has a dotted name, as far as it is listed."""
+    """Whether the release of PyTorch that plugrad follows has a dotted name, as far as it is
+    listed."""
     module, _, last = name.rpartition(".")
     return last in torch_names().get(module, ()) or name in torch_names()
 
 
 def missing(module: str, name: str) -> str:
-    """The message about a name that is not there."""
+    """The message about a missing name."""
     full = f"{module}.{name}"
     if is_known(full) or instead(full):
         return not_yet(full)
@@ -78,15 +80,15 @@ def not_yet(full: str) -> str:
 
 
 def no_module(full: str) -> str:
-    """The message about a module that is not there."""
+    """The message about a missing module."""
     if full in torch_names() or full in layouts() or instead(full):
         return f"No module named {full!r}: {not_yet(full)}"
     return f"No module named {full!r}: torch is plugrad in this process, which has no such module"
 
 
 def file_of(module: str) -> str:
-    """The file of the first module that a module of PyTorch is made from: programs tell frames of
-    the library from their own by its folder."""
+    """The file of the first module that a module of PyTorch is made from. Programs use its folder
+    to distinguish the library's stack frames from their own."""
     layout = layouts()[module]
     parts = [_module(source) for source in layout.sources]
     if layout.own:
@@ -134,7 +136,8 @@ def _find_working(module: str, name: str) -> Any:
 
 
 def set_in_source(module: str, name: str, value: Any) -> None:
-    """Set a name where plugrad itself looks it up, if programs replace functions of that module."""
+    """Also set a name where plugrad itself looks it up, if programs replace functions of that
+    module."""
     layout = layouts().get(module)
     source = _module(layout.set_in) if layout is not None and layout.set_in else None
     if source is not None and callable(vars(source).get(name)):
@@ -146,12 +149,12 @@ def _own(layout: Layout) -> Any:
 
 
 def _is_offered(module: str, name: str, source: str, is_first: bool) -> bool:
-    """Whether a source is searched for a name that PyTorch has, or an internal one. What plugrad
-    has beyond PyTorch is left out, since programs ask what is there.
+    """Whether a source is searched for a name that PyTorch has, or an internal one. Names that only
+    plugrad has are left out, because programs test which names exist.
 
-    The first source is searched for all PyTorch names, as its modules import from each other:
-    for what the source has of its own, and not for what it imported for itself. The `__all__` of
-    plugrad is for `import *`, and leaves names such as `bool` out.
+    The first source is searched for all names, because PyTorch's modules import from each other:
+    for names that the source defines itself, not for names it imported. plugrad's `__all__` is for
+    `import *` and leaves out names such as `bool`.
     """
     if name.startswith("_"):
         return not name.startswith("__")
@@ -171,18 +174,18 @@ def _from_source(source: str, name: str) -> Any:
         return _NOTHING
     try:
         found = getattr(module, name, _NOTHING)
-    except ImportError:  # a plugin's, which is not installed
+    except ImportError:  # of a plugin that is not installed
         return _NOTHING
     return _NOTHING if isinstance(found, ModuleType) else found
 
 
 @functools.cache
 def _module(source: str) -> ModuleType | None:
-    """A module that modules of PyTorch are made from, if it is there."""
+    """A module that modules of PyTorch are made from, if it can be imported."""
     try:
         return importlib.import_module(source)
     except ModuleNotFoundError as error:
-        # Either this plugrad has no such module, or its plugin is not installed.
+        # Either plugrad has no such module, or its plugin is not installed.
         if error.name is None or not f"{source}.".startswith(f"{error.name}."):
             raise
         return None
@@ -214,7 +217,7 @@ def _answer(value: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _same(thing: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """What it was given; called with options only, a decorator that does the same."""
+    """The argument; if called with options only, a decorator that returns its argument."""
     return thing if callable(thing) else lambda function: function
 
 
@@ -227,6 +230,6 @@ def _empty_class(module: str, name: str) -> type:
     def refused(cls: type, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(not_yet(f"{module}.{name}"))
 
-    # Programs name exceptions in `except` only, where another class would be an error of its own.
+    # Programs only name exceptions in `except`, where a missing class would itself be an error.
     bases = (Exception,) if name.endswith(("Error", "Exception")) else ()
     return type(name, bases, {"__module__": module, "__new__": refused})

@@ -51,13 +51,13 @@ def run(words: Sequence[str]) -> None:
 
 
 def _search_first(folder: str) -> None:
-    """Put the program's folder where Python has that of the program that it runs."""
+    """Put the program's folder first on `sys.path`, as Python does for a script."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 
 
 def main() -> None:
-    """The program that the command line names."""
+    """Run the program that the command line names."""
     words = sys.argv[1:]
     if words and words[0] in ("-h", "--help"):
         print(USAGE)

@@ -1,5 +1,5 @@
-"""Processes that a program starts anew, by multiprocessing's "spawn" and "forkserver": in them,
-too, torch means plugrad."""
+"""In processes that multiprocessing starts with "spawn" or "forkserver", torch means plugrad
+too."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 
 _Data = dict[str, Any]
 
-# The key under which the note is in what a new process is told; multiprocessing ignores it.
+# The key of the note in a new process's preparation data; multiprocessing ignores it.
 _KEY: Final = "plugrad_as_torch"
-# By which multiprocessing makes what a new process is told.
+# The function of multiprocessing that makes the preparation data.
 _FUNCTION: Final = "get_preparation_data"
 
 
 class _Note:
-    """Calls a function in the new process, which reads it before it imports the program."""
+    """Calls a function when the new process unpickles it, before that imports the program."""
 
     def __init__(self, function: Callable[[], None]) -> None:
         self._function = function
@@ -25,12 +25,12 @@ class _Note:
         return self._function, ()
 
 
-# multiprocessing's own function, while there is another one in its place.
+# multiprocessing's own function, while ours replaces it.
 _before: list[Callable[[str], _Data]] = []
 
 
 def tell_new_processes(function: Callable[[], None]) -> None:
-    """Have each new process call a function before it imports anything of the program."""
+    """Make each new process call a function before it imports any of the program."""
     own = spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> _Data:

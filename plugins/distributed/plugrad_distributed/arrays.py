@@ -1,4 +1,4 @@
-"""Between tensors and the arrays that carriers take."""
+"""Conversions between tensors and the arrays that carriers take."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Buffer = Any
 
 
 def readable(carrier: Carrier, tensor: Tensor) -> Buffer:
-    """The tensor's elements in row-major order, for reading only: its own memory where that is
-    such, else a copy."""
+    """The tensor's elements in row-major order, for reading only: its own memory if that is
+    contiguous, else a copy."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.device.type in carrier.devices:
         return tensor.contiguous().array
@@ -38,8 +38,9 @@ def readable(carrier: Carrier, tensor: Tensor) -> Buffer:
 
 
 def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]:
-    """Memory to receive the tensor's new elements, which begins with those it has, and what brings
-    them to the tensor afterwards. It is the tensor's own memory where that is possible."""
+    """Memory to receive the tensor's new elements, which initially holds the current ones, and a
+    function that copies them to the tensor afterwards. Where possible it is the tensor's own
+    memory."""
     own = tensor.detach()
     array = own.array
     if (
@@ -63,7 +64,7 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
         return buffer, _written_back(tensor, plugrad.from_numpy(buffer))
 
     def copy_back() -> None:
-        # The device reads page-locked memory when its stream comes to it.
+        # The device reads page-locked memory in the order of its stream.
         found = plugrad.from_numpy(staged).to(own.device, non_blocking=True)
         _written_back(tensor, found)()
 
@@ -71,7 +72,7 @@ def writable(carrier: Carrier, tensor: Any) -> tuple[Buffer, Callable[[], None]]
 
 
 def _written_back(tensor: Tensor, found: Tensor) -> Callable[[], None]:
-    """What copies to a tensor."""
+    """A function that copies to a tensor."""
 
     def copy_back() -> None:
         with plugrad.no_grad():
@@ -81,13 +82,13 @@ def _written_back(tensor: Tensor, found: Tensor) -> Callable[[], None]:
 
 
 def _staged(tensor: Tensor) -> Buffer | None:
-    """A copy in page-locked memory of the host, for a tensor of a device that works in the order of
-    streams, which reads and writes such memory by itself; None for others."""
+    """A copy in page-locked host memory, for a tensor on a device with streams, which can access
+    such memory directly; None for other devices."""
     streams = getattr(getattr(plugrad, tensor.device.type, None), "current_stream", None)
     if tensor.device.type == "cpu" or streams is None:
         return None
     copied = tensor.contiguous().to("cpu", non_blocking=True).array
-    # The copy is under way on this stream.
+    # The copy is in progress on this stream.
     streams(tensor.device).synchronize()
     return copied
 
@@ -99,13 +100,13 @@ def as_tensor(array: Buffer, like: Tensor) -> Tensor:
 
 
 def rows(tensors: Sequence[Tensor], carrier: Carrier) -> Buffer:
-    """The elements of tensors of one size, one behind the other."""
+    """The elements of tensors of one size, concatenated."""
     parts = [readable(carrier, tensor).reshape(-1) for tensor in tensors]
     return namespace_of(parts[0]).stack(parts)
 
 
 def scattered(parts: Any, tensors: Sequence[Tensor], carrier: Carrier) -> Any:
-    """What writes rows of an array to tensors."""
+    """A function that writes rows of an array to tensors."""
 
     def write() -> None:
         for row, tensor in zip(parts, tensors, strict=True):
@@ -126,5 +127,5 @@ def empty_like(like: Any, shape: tuple[int, ...]) -> Any:
 
 
 def namespace_of(array: Any) -> Any:
-    """NumPy for its arrays, CuPy for others: carriers take no more kinds."""
+    """NumPy for its arrays, CuPy for others: carriers take only these two kinds."""
     return importlib.import_module("cupy") if hasattr(array, "__cuda_array_interface__") else np

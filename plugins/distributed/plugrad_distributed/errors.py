@@ -1,4 +1,4 @@
-"""What goes wrong between processes, by the names of `torch.distributed`."""
+"""Errors between processes, under the names of `torch.distributed`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class DistError(RuntimeError):
 
 
 class DistBackendError(DistError):
-    """What carries the bytes failed, or another rank did."""
+    """The carrier failed, or another rank did."""
 
 
 class DistNetworkError(DistError):
@@ -18,5 +18,5 @@ class DistNetworkError(DistError):
 
 
 class DistTimeoutError(DistBackendError):
-    """An operation did not end in time. The message names the operation, and ranks that are missing
-    where the carrier can tell."""
+    """An operation did not end in time. The message names the operation and, if the carrier knows
+    them, the missing ranks."""

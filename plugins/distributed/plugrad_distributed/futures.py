@@ -1,4 +1,4 @@
-"""`plugrad.futures`: what will be there once communication is over, by the names of
+"""`plugrad.futures`: results of communication that arrive later, under the names of
 `torch.futures`."""
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ S = TypeVar("S")
 
 
 class Future(Generic[T]):
-    """A value that comes later.
+    """A value that is set later.
 
-    Who makes one gives it the value by `set_result`, maybe on another thread. Those of
-    communication, `Work.get_future()`, get theirs when somebody waits: no thread works behind them.
-    So callbacks run on the thread that waits, and what they communicate happens in the order of the
-    waits on every rank.
+    The creator sets the value by `set_result`, perhaps on another thread. Futures of communication,
+    from `Work.get_future()`, get their value when the program waits for them: no thread works in
+    the background. So callbacks run on the waiting thread, and every rank communicates in the order
+    of its waits.
 
     Args:
-        devices: nothing is done with it.
+        devices: accepted and ignored.
 
     >>> import plugrad
     >>> future = plugrad.futures.Future()
@@ -39,7 +39,7 @@ class Future(Generic[T]):
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Future[T]], object]] = []
-        # What finds the value, for futures that get theirs when somebody waits.
+        # Computes the value, for futures that get it when they are waited for.
         self._find: Callable[[], T] | None = None
 
     @classmethod
@@ -50,26 +50,26 @@ class Future(Generic[T]):
         return made
 
     def done(self) -> bool:
-        """Whether the value, or an error, is there; does not wait."""
+        """Whether the value, or an error, is set; does not wait."""
         return self._over
 
     def wait(self) -> T:
-        """The value, once it is there.
+        """Wait for the value and return it.
 
         Raises:
-            Exception: what it failed with.
+            Exception: the error that was set.
         """
         self._settle()
         return self.value()
 
     def _settle(self) -> None:
-        """Have the value found, or an error, which is kept."""
+        """Compute the value, or store the error."""
         if self._over:
             return
         with self._lock:
             find, self._find = self._find, None
         if find is None:
-            # Another thread finds it, or will set it.
+            # Another thread computes it, or will set it.
             self._ended.wait()
             return
         try:
@@ -80,7 +80,7 @@ class Future(Generic[T]):
             self._end(value, None)
 
     def value(self) -> T:
-        """The value, which must be there; see `wait`."""
+        """The value, which must be set already; see `wait`."""
         if not self._over:
             raise RuntimeError("Future.value(): the value is not there yet: call wait() first")
         if self._error is not None:
@@ -89,19 +89,19 @@ class Future(Generic[T]):
         return found
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """The future of what `callback(self)` returns, which runs once this one is done."""
+        """A future for the result of `callback(self)`, which runs when this one is done."""
 
         def find() -> S:
             self._settle()
             return callback(self)
 
         after = Future.found_by(find)
-        # Whoever waits for `after` itself took what finds its value away.
+        # A wait for `after` itself has taken its computation.
         self.add_done_callback(lambda _: None if after._find is None else after._settle())
         return after
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
-        """Call `callback(self)` once the value is there; at once if it is."""
+        """Call `callback(self)` once the value is set; at once if it already is."""
         with self._lock:
             if not self._over:
                 self._callbacks.append(callback)
@@ -109,18 +109,18 @@ class Future(Generic[T]):
         callback(self)
 
     def set_result(self, result: T) -> None:
-        """Give it its value.
+        """Set the value.
 
         Raises:
-            RuntimeError: it has one.
+            RuntimeError: a value is already set.
         """
         self._end(result, None)
 
     def set_exception(self, result: BaseException) -> None:
-        """Let it fail: `wait` and `value` raise this.
+        """Set an error, which `wait` and `value` raise.
 
         Raises:
-            RuntimeError: it has a value.
+            RuntimeError: a value is already set.
         """
         if not isinstance(result, BaseException):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
@@ -138,7 +138,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
-    """The future of a list of futures, done once all of them are.
+    """A future for a list of futures, done when all of them are.
 
     >>> import plugrad
     >>> both = [plugrad.futures.Future() for _ in range(2)]
@@ -159,5 +159,5 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
-    """The values of several futures, once all of them are there."""
+    """Wait for several futures and return their values."""
     return [future.wait() for future in collect_all(futures).wait()]

@@ -1,4 +1,4 @@
-"""Peer: a connection to a rank, over which messages go as lines of JSON."""
+"""Peer: a connection to a rank that exchanges messages as lines of JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 __all__ = ["Peer"]
 
-# Bytes of a message: longer ones are not a rank's.
+# The longest message in bytes; ranks send no longer ones.
 MOST = 1 << 16
 
 
 class Peer:
-    """A connection; which rank's it is, its first message says: `introduce`.
+    """A connection; its first message tells its rank: `introduce`.
 
     Attributes:
         rank: the rank, -1 until it is known.
@@ -28,14 +28,14 @@ class Peer:
         self._begun = b""
 
     def introduce(self, message: Mapping[str, Any], token: str) -> None:
-        """Take the first message; ValueError if it does not know the token."""
+        """Read the first message; ValueError if its token is wrong."""
         if not hmac.compare_digest(str(message["token"]), token):
             raise ValueError
         self.rank = int(message["rank"])
 
     def hear(self, take: Callable[[Peer, dict[str, Any]], None]) -> bool:
-        """Read what has come and hand each message on; whether the connection goes on. It does not
-        after an end, nor after what is not a message."""
+        """Read received messages and pass each on; returns whether the connection continues. It
+        stops at its end and after invalid data."""
         try:
             data = self.connection.recv(MOST)
         except OSError:
@@ -49,6 +49,6 @@ class Peer:
         return bool(data) and len(self._begun) <= MOST
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Send a message; one that is gone hears nothing."""
+        """Send a message; errors of a closed connection are ignored."""
         with contextlib.suppress(OSError):
             self.connection.sendall(json.dumps(message).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""What the entry point `plugrad: distributed` names: the hooks of this plugin."""
+"""The hooks of this plugin, which the entry point `plugrad: distributed` names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPS = Path(__file__).parent / "operators"
 
 @hookimpl
 def plugrad_ops() -> Iterator[Any]:
-    """The collectives as operators, then the object that holds rules of these."""
+    """The collectives as operators, then the object that holds their rules."""
     modules: list[ModuleType] = [formulas]
     yield OPS / "collectives.yaml", modules
     yield rules.Rules()
@@ -34,7 +34,7 @@ def plugrad_namespaces() -> dict[str, str]:
 
 @hookimpl
 def plugrad_kernels() -> dict[str, str]:
-    """By backend, where its kernels are: imported when the backend becomes active."""
+    """The modules of the kernels, by backend; each is imported when its backend becomes active."""
     return {
         "cpu": "plugrad_distributed.operators.kernels:CPU",
         "jax": "plugrad_distributed.operators.kernels:JAX",
@@ -44,7 +44,7 @@ def plugrad_kernels() -> dict[str, str]:
 
 @hookimpl
 def plugrad_backends() -> list[type[Backend]]:
-    """What stands for arrays in DTensors."""
+    """The backend of DTensors, whose arrays are spread over ranks."""
     return [ShardedBackend]
 
 

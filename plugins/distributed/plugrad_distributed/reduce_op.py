@@ -1,4 +1,4 @@
-"""ReduceOp: what ranks make of their tensors together."""
+"""ReduceOp: how ranks reduce their tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ReduceOp"]
 
 
 class ReduceOp(enum.Enum):
-    """How `all_reduce`, `reduce` and `reduce_scatter` put the elements of all ranks together.
+    """The reduction of `all_reduce`, `reduce` and `reduce_scatter`.
 
     `AVG` is the sum divided by the number of ranks. `BAND`, `BOR` and `BXOR` are for integers and
     bools.
@@ -25,7 +25,7 @@ class ReduceOp(enum.Enum):
 
     @staticmethod
     def named(op: ReduceOp | str) -> ReduceOp:
-        """The member, which may be given by its name or value: ``"sum"``, ``"SUM"``.
+        """The member for a member, its name or its value: ``"sum"``, ``"SUM"``.
 
         Raises:
             ValueError: there is none.

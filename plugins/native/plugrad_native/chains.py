@@ -1,4 +1,4 @@
-"""Functions of elements, joined: compiled steps have them computed block by block."""
+"""Joined elementwise functions, which compiled steps compute block by block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from plugrad.plugins import Link, Operand
 from plugrad_native import compiled
 
-# Kernels that can be links. The names of some links say what the kernel was called with.
+# Kernels that can be links of a chain. The names of some links contain the kernel's arguments.
 LINKS: Final = frozenset(
     (
         *("neg", "abs", "sqrt", "reciprocal", "rsqrt", "relu", "exp", "log", "sigmoid", "tanh"),
@@ -25,8 +25,8 @@ _names: dict[Any, str] = {}
 
 
 def join(links: list[Link]) -> Callable[..., Any] | None:
-    """A function of the inputs of some calls that gives what the last one gives; None if there is
-    no such."""
+    """A function that maps the inputs of some calls to the result of the last one; None if they
+    cannot be joined."""
     if not _names:
         _names.update({compiled.kernel(name): name for name in LINKS})
     last_read: dict[int, int] = {}

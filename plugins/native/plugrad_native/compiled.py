@@ -1,4 +1,4 @@
-"""The compiled kernels: those for the processor that is here, or why there are none."""
+"""The compiled kernels for this processor, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from plugrad.plugins import get_manager
 
-# What the processor needs to have for the module of the name, in the backend's words.
+# The CPU features that each module needs, by the backend's names.
 NEEDS: Final[dict[str, tuple[str, ...]]] = {"_avx2": ("avx2", "fma3"), "_portable": ()}
 
 
 def _found() -> tuple[str, ModuleType | None, str]:
-    """The best module that the processor can run; without one, why."""
+    """The best module that the processor can run; if there is none, the reason."""
     here = get_manager().backend("cpu").features("")
     reason = ""
     for name, needs in NEEDS.items():
@@ -42,6 +42,6 @@ def _declines(*args: Any) -> Any:
 
 
 def kernel(function: str) -> Callable[..., Any]:
-    """A compiled kernel; without them, one that serves no call."""
+    """A compiled kernel; if there are none, one that declines every call."""
     found: Callable[..., Any] = getattr(_module, function, _declines)
     return found

@@ -1,4 +1,4 @@
-"""What the entry point of this distribution names: the hooks of this plugin."""
+"""The hooks of this plugin, which the distribution's entry point names."""
 
 from __future__ import annotations
 

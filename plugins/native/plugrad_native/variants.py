@@ -1,7 +1,7 @@
 """The variants: which compiled kernel serves which operator.
 
-plugrad-onednn has some of these operators, too. Ours come first but for large gradients of gelu;
-without it, ours serve those as well. See README.md.
+plugrad-onednn has some of these operators, too. Ours come first, except for large gradients of
+gelu; if it is not installed, ours serve those as well. See README.md.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _OF_ELEMENTS: Final = (
 )
 _OF_PAIRS: Final = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge")
 _INTO_FIRST: Final = ("add_", "sub_", "mul_", "div_")
-# Large arrays NumPy copies as fast, and finds maxima faster in them.
+# For large arrays NumPy copies as fast and finds maxima faster.
 _JOINED: Final[dict[str, str]] = {"cat": "cat", "stack": "stack"}
 _TAKEN: Final[dict[str, str]] = {"index_select": "index_select", "embedding": "embedding"}
 _VIEWS: Final = (

@@ -1,7 +1,7 @@
 """The shared library of oneDNN: where it is, how it is opened, and how many threads it uses.
 
-It is opened at the first large call, not before: it is 50 MB, and most programs have small arrays
-only. Where it is not, every variant says so, and the plain kernels compute.
+It is opened at the first large call: it is 50 MB, and most programs have only small arrays. Where
+it is missing, every variant gives that as its reason, and the plain kernels compute.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, Final
 
 from plugrad.plugins import get_manager
 
-# The major version of the interface that this package speaks.
+# The major version of the interface that this package uses.
 NAME: Final = "libdnnl.so.3"
-# Packages of PyPI that have the library, that with threads of GNU OpenMP first.
+# Packages on PyPI that contain the library, the one that uses GNU OpenMP first.
 PACKAGES: Final = ("onednn-cpu-gomp", "onednn")
 
 _MISSING: Final = (
     f"{NAME} of oneDNN is not installed: `pip install onednn-cpu-gomp` on Linux with x86-64, or "
     "the system's package of oneDNN 3"
 )
-# What the user may have said about threads that wait.
+# The variables by which the user may have configured waiting threads.
 _WAITING: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
@@ -39,8 +39,8 @@ class Library:
     """The functions of oneDNN.
 
     Attributes:
-        call: those that take long; Python's lock is released meanwhile.
-        quick: the same for those that only set something, which are called with the lock.
+        call: slow functions, called without Python's lock.
+        quick: the same for functions that only set something, called with the lock held.
         engine: the handle of the CPU.
     """
 
@@ -51,18 +51,18 @@ class Library:
         self.engine = ctypes.c_void_p()
         if self.call.dnnl_engine_create(ctypes.byref(self.engine), 1, ctypes.c_size_t(0)):
             raise NotHere(f"{path}: oneDNN makes no engine for the CPU")
-        # Those of the OpenMP that it was linked with; without OpenMP there is one thread.
+        # The functions of the OpenMP that it was linked with; without OpenMP there is one thread.
         self.set_threads: Any = getattr(self.quick, "omp_set_num_threads", None)
 
 
 class _State(threading.local):
-    """What was said to OpenMP, which keeps it by thread."""
+    """The number last given to OpenMP, which stores it per thread."""
 
     threads = 0
 
 
 class _Process:
-    """Whether this process came from a fork: GNU OpenMP has no threads there."""
+    """Whether this process is a fork: GNU OpenMP has no threads in forked processes."""
 
     forked = False
 
@@ -99,13 +99,13 @@ def opened() -> Library:
     """The library.
 
     Raises:
-        NotHere: there is none, or the one that there is cannot be opened.
+        NotHere: there is none, or it cannot be opened.
     """
     found = next(paths(), None)
     if found is None:
         raise NotHere(_MISSING)
-    # A thread of OpenMP that waits for work must not take the processor from others, BLAS say: on
-    # a busy machine that takes ten times as long. It reads this when it is loaded.
+    # OpenMP threads that wait for work must not spin and block others such as BLAS: that takes ten
+    # times as long on a busy machine. OpenMP reads this when it is loaded.
     passive = not any(name in os.environ for name in _WAITING)
     if passive:
         os.environ[_WAITING[0]] = "passive"
@@ -134,8 +134,8 @@ def _allowed() -> Callable[[], int]:
 
 
 def use_threads(library: Library, shared: bool) -> int:
-    """Have the calling thread use as many threads as `plugrad.set_num_threads` allows, if the work
-    is to be shared, else one; how many that are."""
+    """Make the calling thread use as many threads as `plugrad.set_num_threads` allows, or one if
+    the work is not shared. Returns their number."""
     alone = library.set_threads is None or _process.forked or not shared
     count = 1 if alone else _allowed()()
     if _state.threads != count and library.set_threads is not None:

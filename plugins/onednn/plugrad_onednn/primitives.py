@@ -1,10 +1,10 @@
-"""oneDNN's primitives on NumPy arrays: made once for each shape, and run in the layout they like.
+"""oneDNN's primitives on NumPy arrays: made once for each shape, and run in the layout they prefer.
 
     arrays --(reorders)--> blocked layout --(primitive)--> blocked layout --(reorders)--> arrays
 
-A `Plan` is the primitive with the reorders around it. It is kept by shape; how many are kept is
-bounded. What a run needs, an `Executor` has: memory objects whose addresses are set before each
-run. Runs in several threads have executors of their own.
+A `Plan` is the primitive with the reorders around it. Plans are cached by shape, up to a limit. An
+`Executor` has what a run needs: memory objects, with addresses set before each run. Each thread
+that runs a plan has its own executor.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _OF_IMPLEMENTATION: Final = 8  # the query for an implementation's name
 _USERS_SCRATCHPAD: Final = 1
 _MOST_DIMENSIONS: Final = 12
 _ALIGNED: Final = 64
-# Plans that are kept, and bytes that a thread keeps for what is between reorders and primitives.
+# How many plans are cached, and how many bytes of intermediate memory a thread keeps.
 _PLANS: Final = 256
 _KEPT: Final = 1 << 25
 
 Dims = ctypes.c_int64 * _MOST_DIMENSIONS
 
 
-# From so many elements on, or 64 times as many products, threads share the work: to wake one takes
-# as long as a few ten thousand elements.
+# From this number of elements on, or 64 times as many products, threads share the work: waking one
+# takes as long as some ten thousand elements.
 SHARED: Final = 1 << 16
 
 
@@ -73,12 +73,12 @@ class _Argument(ctypes.Structure):
 
 
 class _Owned(ctypes.c_void_p):
-    """A handle of an object of oneDNN, which goes with it."""
+    """The handle of an object of oneDNN, which is destroyed with it."""
 
     destroy: Any = None
 
     def of(self, kind: str) -> _Owned:
-        """Itself, once it is made: an object that `dnnl_<kind>_destroy` takes."""
+        """Mark the handle as created, so that `dnnl_<kind>_destroy` frees it; returns itself."""
         self.destroy = getattr(opened().quick, f"dnnl_{kind}_destroy")
         return self
 
@@ -93,7 +93,7 @@ def dims(values: Iterable[int]) -> Any:
 
 
 def check(status: int) -> None:
-    """Unsupported if a call of oneDNN was refused, MemoryError if it found no memory."""
+    """Raise Unsupported if oneDNN refused a call, MemoryError if it ran out of memory."""
     if status == 1:
         raise MemoryError("oneDNN: out of memory")
     if status:
@@ -101,7 +101,7 @@ def check(status: int) -> None:
 
 
 def layout(shape: Ints, strides: Ints | None) -> Any:
-    """How float32 elements lie in memory, strides counted in elements; None lets the primitive
+    """The memory layout of float32 elements, with strides in elements; None lets the primitive
     choose."""
     found = _Owned()
     call = opened().quick
@@ -118,8 +118,8 @@ def layout(shape: Ints, strides: Ints | None) -> Any:
 
 
 def attributes() -> Any:
-    """What every primitive is made with: the memory it works in is ours, so threads may share
-    it."""
+    """The attributes of every primitive: the scratch memory is ours, so threads may share the
+    primitive."""
     return _attributes(opened())
 
 
@@ -137,7 +137,7 @@ def _attributes(library: Library) -> Any:
 
 
 def describe(function: str, *arguments: Any) -> Any:
-    """The descriptor of a primitive; it belongs to whoever asks.
+    """The descriptor of a primitive; the caller owns it.
 
     Raises:
         Unsupported: oneDNN has none.
@@ -149,7 +149,7 @@ def describe(function: str, *arguments: Any) -> Any:
 
 
 def implementation_of(descriptor: Any) -> str:
-    """The name of what computes a primitive, such as "jit:avx2"."""
+    """The name of a primitive's implementation, such as "jit:avx2"."""
     found = ctypes.c_char_p()
     query = opened().quick.dnnl_primitive_desc_query
     check(query(descriptor, _OF_IMPLEMENTATION, 0, ctypes.byref(found)))
@@ -157,7 +157,7 @@ def implementation_of(descriptor: Any) -> str:
 
 
 class _Step:
-    """One primitive, and which of the executor's memories it takes."""
+    """One primitive, and the executor's memories that it uses."""
 
     def __init__(self, descriptor: Any, arguments: Mapping[int, str]) -> None:
         made = _Owned()
@@ -167,7 +167,7 @@ class _Step:
 
 
 class Plan:
-    """A primitive with reorders of all arguments for which it likes another layout.
+    """A primitive with reorders of all arguments for which it prefers another layout.
 
     Args:
         descriptor: what it computes.
@@ -246,15 +246,15 @@ class Plan:
         return _Step(descriptor, taken)
 
     def run(self, arrays: Mapping[int, Array]) -> None:
-        """Compute with these arrays, which have the layouts that were given; those of results are
-        written to."""
+        """Compute with these arrays, which have the given layouts; arrays of results are
+        overwritten."""
         executor = self.free.pop() if self.free else Executor(self)
         executor.run(arrays)
         self.free.append(executor)
 
 
 class _WorkSpace(threading.local):
-    """Memory between reorders and primitives; a thread keeps it as long as it is not large."""
+    """Memory between reorders and primitives; a thread keeps it unless it is large."""
 
     kept: Any = None
 
@@ -270,7 +270,7 @@ _work_space: Final = _WorkSpace()
 
 
 class Executor:
-    """The memory objects of one run at a time."""
+    """The memory objects of a run; one run at a time uses them."""
 
     def __init__(self, plan: Plan) -> None:
         library = opened()
@@ -316,12 +316,13 @@ _lock: Final = threading.Lock()
 
 
 def plan_for(key: tuple[Any, ...], make: Callable[[], Plan], shared: bool) -> Plan | None:
-    """The plan of a key, which has everything that it depends on; None if oneDNN has none.
+    """The plan for a key, which contains everything that the plan depends on; None if oneDNN has
+    none.
 
-    The number of threads belongs to it: a primitive divides its work when it is made.
+    The number of threads is part of it: a primitive divides its work when it is made.
 
     Args:
-        shared: whether several threads are worth while.
+        shared: whether several threads are worthwhile.
     """
     key = (use_threads(opened(), shared), *key)
     with _lock:
@@ -340,8 +341,8 @@ def plan_for(key: tuple[Any, ...], make: Callable[[], Plan], shared: bool) -> Pl
 
 
 def element_strides(array: Array) -> Ints | None:
-    """Strides in elements; None where oneDNN cannot read the array as it lies: it is empty, or
-    elements are read twice, backwards, or from no whole number of elements."""
+    """Strides in elements; None where oneDNN cannot read the array in place: it is empty, its
+    elements overlap or run backwards, or a stride is no multiple of the element size."""
     if not array.size:
         return None
     size = array.itemsize

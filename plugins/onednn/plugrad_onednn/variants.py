@@ -13,9 +13,9 @@ from plugrad.plugins import Variant
 from plugrad_onednn.kernels import convolution, elementwise, normalization, softmax
 from plugrad_onednn.library import problem
 
-# By operator: the kernel, from how many elements on, and whether all arrays have to be contiguous.
+# By operator: the kernel, the least number of elements, and whether all arrays must be contiguous.
 _TABLE: Final[dict[str, tuple[Callable[..., Any], int, bool]]] = {
-    # These look at the number of products themselves.
+    # These check the number of products themselves.
     "convolution": (convolution.convolution, 1, False),
     "convolution_backward": (convolution.convolution_backward, 1, False),
     "_softmax": (softmax.softmax, 1 << 11, True),

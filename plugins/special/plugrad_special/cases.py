@@ -1,7 +1,7 @@
-"""What the operators are tested with, by plugrad's kit and in their own tests.
+"""Test inputs of the operators, for plugrad's kit and for their own tests.
 
-A row is an operator, the range of each of its tensors, and what else there is to say. In these
-ranges the function is smooth, so that derivatives can be compared with finite differences.
+A row is an operator, the range of each of its tensors, and further details. In these ranges the
+function is smooth, so derivatives can be compared with finite differences.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Row:
     """One operator.
 
     Attributes:
-        ranges: of each tensor; a third entry False for one that has no derivative, `DEGREES` for
-            integers.
+        ranges: the range of each tensor; a third entry is False for a tensor without a derivative,
+            and `DEGREES` for integers.
         first: arguments before the tensors.
         complex: whether it is defined for complex numbers.
-        torch: the name in torch.special, if it is there.
+        torch: the name in torch.special, if it exists there.
         wider: dtypes for which PyTorch has no kernel.
-        last: arguments behind the tensors.
+        last: arguments after the tensors.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Row:
     wider: tuple[str, ...] = ()
 
     def tensors(self, *shapes: tuple[int, ...], parameters: str | None = None) -> list[T]:
-        """A tensor for each range, with these shapes, of which the last goes on."""
+        """A tensor for each range, with these shapes; the last shape repeats."""
         found: list[T] = []
         for position, entry in enumerate(self.ranges):
             shape = shapes[min(position, len(shapes) - 1)]
@@ -60,7 +60,7 @@ class Row:
         ]
 
     def cases(self) -> list[OpCase]:
-        """Of reals; and of complex numbers, beside which parameters stay real."""
+        """A real range; and a complex one, where parameters stay real."""
         op, torch = f"special::{self.name}", f"special.{self.name}" if self.torch else None
         found = [OpCase(op, self.samples(), torch=torch, dtypes=REAL, wider=self.wider)]
         if self.complex:
@@ -86,7 +86,7 @@ def of(name: str, *ranges: tuple[Any, ...], **others: Any) -> Row:
     return Row(name, ranges, **others)
 
 
-# The order of a Bessel function, the parameter of a hypergeometric one: no derivative by it.
+# The order of a Bessel function, or the parameter of a hypergeometric one: it has no derivative.
 ORDER = (0.5, 2.5, False)
 PARAMETER = (0.5, 3.0, False)
 DEGREE = (2, 6, DEGREES)

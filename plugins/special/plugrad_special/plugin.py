@@ -1,4 +1,4 @@
-"""What the entry point `plugrad: special` names: the hooks of this plugin."""
+"""The hooks of this plugin, which the entry point `plugrad: special` names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAMILIES: dict[str, list[ModuleType]] = {
 
 @hookimpl
 def plugrad_ops() -> list[tuple[Path, list[ModuleType]]]:
-    """The YAML files, each with the modules in which the functions are that its entries name."""
+    """The YAML files, each with the modules that define the functions named in its entries."""
     return [(OPS / f"{family}.yaml", modules) for family, modules in FAMILIES.items()]
 
 
@@ -50,7 +50,7 @@ def plugrad_namespaces() -> dict[str, str]:
 
 @hookimpl
 def plugrad_kernels() -> dict[str, str]:
-    """By backend, where its kernels are: imported when the backend becomes active."""
+    """The modules of the kernels, by backend; each is imported when its backend becomes active."""
     return {
         "cpu": "plugrad_special.kernels.cpu:KERNELS",
         "cuda": "plugrad_special.kernels.cuda:KERNELS",

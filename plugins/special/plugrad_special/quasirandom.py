@@ -35,7 +35,7 @@ def _directions(dimension: int) -> NDArray[np.int64]:
     numbers = np.ones((dimension, _BITS), np.int64)
     for degree in np.unique(degrees[1:]):
         rows = np.flatnonzero(degrees == degree)
-        rows = rows[rows > 0]  # the first dimension is van der Corput's sequence: all are one
+        rows = rows[rows > 0]  # the first dimension is van der Corput's sequence: all numbers are 1
         some = np.empty((len(rows), _BITS), np.int64)
         some[:, :degree] = first[rows, :degree]
         for column in range(degree, _BITS):
@@ -49,8 +49,8 @@ def _directions(dimension: int) -> NDArray[np.int64]:
 
 
 def _scrambled(numbers: NDArray[np.int64], matrices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Direction numbers whose bits, the highest first, were multiplied by lower triangular matrices
-    with ones on the diagonal (Matousek, J. Complexity 14, 1998)."""
+    """Direction numbers after their bits, highest first, are multiplied by lower triangular
+    matrices with ones on the diagonal (Matousek, J. Complexity 14, 1998)."""
     places = np.arange(_BITS - 1, -1, -1)
     bits = numbers[:, None, :] >> places[:, None] & 1
     diagonal = np.arange(_BITS)
@@ -60,15 +60,15 @@ def _scrambled(numbers: NDArray[np.int64], matrices: NDArray[np.int64]) -> NDArr
 
 
 class SobolEngine:
-    """Draws the points of Sobol's sequence, in the order of Gray's code: those of PyTorch.
+    """Draws the points of Sobol's sequence in Gray code order, as PyTorch does.
 
     The direction numbers are those of Joe and Kuo (SIAM J. Sci. Comput. 30, 2008), the scrambling
     is a random linear one with a shift.
 
     Args:
-        dimension: of the points, from 1 to 21201.
-        scramble: whether points are scrambled; else the first one is zero.
-        seed: of the scrambling; without it, plugrad's generator draws the random numbers.
+        dimension: the dimension of the points, from 1 to 21201.
+        scramble: whether to scramble the points; otherwise the first point is zero.
+        seed: the seed of the scrambling; by default, plugrad's generator draws the random numbers.
 
     Raises:
         ValueError: `dimension` is less than 1 or more than 21201.
@@ -119,12 +119,12 @@ class SobolEngine:
 
         Args:
             n: how many.
-            out: where they are put; it gets their shape.
+            out: a tensor for the result; it is resized.
             dtype: float32 or float64; by default the default dtype.
 
         Raises:
             RuntimeError: `n` is negative, or zero before the first point.
-            NotImplementedError: `dtype` is another one.
+            NotImplementedError: any other `dtype`.
 
         >>> from plugrad.quasirandom import SobolEngine
         >>> SobolEngine(3, scramble=True, seed=1).draw(2).shape
@@ -144,14 +144,14 @@ class SobolEngine:
         found = self._advanced(steps)
         points = plugrad.tensor(found, dtype=dtype, device="cpu") / 2**_BITS
         if self.num_generated == 0:
-            # As in PyTorch, with the digits that the default dtype had.
+            # As in PyTorch, with the precision of the default dtype.
             points = plugrad.cat([self._first_point.to(dtype), points])
         self.num_generated += n
         return points if out is None else out.resize_as_(points).copy_(points)
 
     def _advanced(self, steps: int) -> NDArray[np.int64]:
-        """The next points as whole numbers; the last one is kept. Each differs from the one before
-        by the direction number of the lowest bit that the count of points so far does not have."""
+        """The next points as integers; the last one is kept. Each differs from the previous one by
+        the direction number of the lowest zero bit in the count of points so far."""
         start = max(self.num_generated - 1, 0)
         counts = np.arange(start, start + steps)
         lowest = np.bitwise_count(counts ^ (counts + 1)).astype(int) - 1
@@ -162,7 +162,7 @@ class SobolEngine:
         return points
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: DType | None = None) -> Tensor:
-        """The next 2 ** m points, after which a power of two points are drawn in all.
+        """The next 2 ** m points; the total number drawn is then a power of two.
 
         Args:
             m: the exponent.
@@ -170,7 +170,7 @@ class SobolEngine:
             dtype: as for `draw`.
 
         Raises:
-            ValueError: their number would be no power of two.
+            ValueError: the total would not be a power of two.
 
         >>> from plugrad.quasirandom import SobolEngine
         >>> SobolEngine(1).draw_base2(2).flatten()
@@ -188,13 +188,13 @@ class SobolEngine:
         return self.draw(n, out=out, dtype=dtype)
 
     def reset(self) -> Self:
-        """Begin again with the first point; itself."""
+        """Restart at the first point. Returns the engine itself."""
         self.quasi.copy_(self.shift)
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> Self:
-        """Leave out the next `n` points; itself.
+        """Skip the next `n` points. Returns the engine itself.
 
         Args:
             n: how many.
@@ -208,7 +208,7 @@ class SobolEngine:
         """
         if n < 1:
             raise ValueError(f"SobolEngine.fast_forward: expected n of at least 1, but got {n}")
-        # The point after k steps is the sum, bit by bit, of the numbers for the bits of Gray's code
+        # The point after k steps is the XOR of the direction numbers for the bits of the Gray code
         # of k.
         last = self.num_generated + n - 1
         chosen = (last ^ (last >> 1)) >> np.arange(_BITS) & 1 == 1

@@ -1,9 +1,9 @@
 """`plugrad.special`: special functions, under the names of torch.special, else of scipy.special.
 
 Every function is an operator in the namespace `special` of `plugrad.ops`, or one of plugrad's own
-under the name it has in torch.special. Tensors are broadcast and promoted together, integers to
-the default dtype; numbers may stand for all tensors but one. `help(plugrad.special.jv)` says what
-it computes, where, and how it is differentiated.
+operators under its name in torch.special. Tensors are broadcast and promoted together, integers to
+the default dtype; all tensors but one may be numbers. `help(plugrad.special.jv)` shows what it
+computes, on which backends, and how it is differentiated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import plugrad
 from plugrad.plugins import load_operators
 
-# Names of torch.special for what is an operator of plugrad.
+# Names of torch.special for operators of plugrad.
 ALIASES = {
     "erfinv": "erfinv",
     "exp2": "exp2",
@@ -35,7 +35,7 @@ ALIASES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The operators are loaded when the first is used: formulas import this module before."""
+    """The operators are loaded at the first use, because formulas import this module earlier."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = {alias: getattr(plugrad, real) for alias, real in ALIASES.items()}

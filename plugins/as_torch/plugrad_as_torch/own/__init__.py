@@ -1,1 +1,2 @@
-"""What modules of PyTorch have here that needs code; each module's `__all__` is what it offers."""
+"""The parts of PyTorch's modules that need code here; each module's `__all__` lists what it
+provides."""

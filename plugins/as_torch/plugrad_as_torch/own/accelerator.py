@@ -1,4 +1,4 @@
-"""`torch.accelerator`: the GPUs of plugrad-cuda, where it is installed and finds some."""
+"""`torch.accelerator`: the GPUs of plugrad-cuda, if it is installed and finds any."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether there is an accelerator that can be used."""
+    """Whether a usable accelerator is there."""
     return plugrad.cuda.is_available()
 
 
 def device_count() -> int:
-    """How many there are: 0 if none."""
+    """How many accelerators there are; 0 if none."""
     return plugrad.cuda.device_count() if is_available() else 0
 
 
@@ -48,7 +48,7 @@ def current_accelerator(check_available: bool = False) -> plugrad.device | None:
 
 
 def _of_cuda(name: str, function: str = "") -> Callable[..., Any]:
-    """A function of `plugrad.cuda`, for which there has to be a GPU."""
+    """A function of `plugrad.cuda` that needs a GPU."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if not is_available():
@@ -80,7 +80,7 @@ synchronize = _of_cuda("synchronize")
 
 
 class device_index:
-    """A block in which a GPU is the current one; None leaves it as it is."""
+    """A block in which a GPU is the current one; None changes nothing."""
 
     def __init__(self, device: int | None) -> None:
         self.idx = device

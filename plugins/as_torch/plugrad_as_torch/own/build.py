@@ -1,4 +1,4 @@
-"""`torch.__config__` and `torch.utils.collect_env`: texts about what runs here."""
+"""`torch.__config__` and `torch.utils.collect_env`: descriptions of the installation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["get_pretty_env_info", "main", "parallel_info", "show"]
 
 
 def show() -> str:
-    """What PyTorch says of how it was built; here, what stands in its place.
+    """How PyTorch was built; here, the versions of plugrad and Python in its place.
 
     >>> show().splitlines()[0]
     'plugrad built with:'
     """
-    # Programs look for USE_MKL and the like: there is none of them.
+    # Programs look for USE_MKL and the like; all are off.
     lines = [
         "plugrad built with:",
         f"  - plugrad {plugrad.__version__}, names of PyTorch {TORCH_VERSION}",
@@ -38,7 +38,7 @@ def parallel_info() -> str:
 
 
 def get_pretty_env_info() -> str:
-    """What to say of this machine in a report of a bug."""
+    """A description of this machine for bug reports."""
     lines = [
         f"plugrad version: {plugrad.__version__} (names of PyTorch {TORCH_VERSION})",
         f"Is CUDA available: {plugrad.cuda.is_available()}",

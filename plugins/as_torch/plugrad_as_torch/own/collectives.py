@@ -8,7 +8,7 @@ __all__ = ["BackwardPrefetch", "ReduceOp", "ShardingStrategy", "StateDictType"]
 
 
 class ReduceOp(enum.Enum):
-    """What processes make of their tensors together."""
+    """How processes combine their tensors."""
 
     SUM = 0
     AVG = 1
@@ -22,7 +22,7 @@ class ReduceOp(enum.Enum):
 
 
 class ShardingStrategy(enum.Enum):
-    """What fully sharded modules spread over processes."""
+    """What fully sharded modules shard across processes."""
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()
@@ -32,14 +32,14 @@ class ShardingStrategy(enum.Enum):
 
 
 class BackwardPrefetch(enum.Enum):
-    """When fully sharded modules fetch the next parameters in the backward pass."""
+    """When fully sharded modules prefetch parameters during backward."""
 
     BACKWARD_PRE = enum.auto()
     BACKWARD_POST = enum.auto()
 
 
 class StateDictType(enum.Enum):
-    """What a state dict of a fully sharded module has."""
+    """What a state dict of a fully sharded module contains."""
 
     FULL_STATE_DICT = enum.auto()
     LOCAL_STATE_DICT = enum.auto()

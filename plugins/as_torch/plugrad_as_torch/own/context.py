@@ -10,7 +10,8 @@ __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager"]
 
 
 class _DecoratorContextManager:
-    """A block that may stand in front of a function, which then runs in a block of its own."""
+    """A context manager that can also decorate a function, which then runs in a block of its
+    own."""
 
     def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(orig_func)
@@ -27,12 +28,12 @@ class _DecoratorContextManager:
         raise NotImplementedError
 
     def clone(self) -> Any:
-        """Another one of the same kind; to be overridden where `__init__` takes arguments."""
+        """A copy of this block; override it where `__init__` takes arguments."""
         return type(self)()
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """The same, also without parentheses: `@block`."""
+    """The same, but usable without parentheses: `@block`."""
 
     def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)

@@ -1,4 +1,4 @@
-"""`torch.save`, whose format is PyTorch's; and what is in `torch.serialization` only."""
+"""`torch.save`, which writes PyTorch's format, and what exists only in `torch.serialization`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | plugrad.device | str | dic
 
 
 class SourceChangeWarning(Warning):
-    """PyTorch warns so of modules in old files whose source has changed; here nothing does."""
+    """PyTorch's warning about modules in old files whose source has changed; never given here."""
 
 
 def save(

@@ -20,20 +20,20 @@ __all__ = [
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """The elements of all tensors in one of one dimension."""
+    """The elements of all tensors in one tensor of one dimension."""
     flat = [tensor.contiguous().view(-1) for tensor in tensors]
     return flat[0] if len(flat) == 1 else plugrad.cat(flat)
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Views of a flat tensor, in the shapes of these."""
+    """Views of a flat tensor, with the shapes of these tensors."""
     parts = flat.split([tensor.numel() for tensor in tensors])
     return tuple(part.view(like.shape) for part, like in zip(parts, tensors, strict=True))
 
 
 def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """Lists of tensors of the same type, in order: each is given as soon as its tensors and the
-    next one have more bytes than `size_limit` together, and what is left at the end."""
+    """Lists of tensors of the same type, in order. A list is yielded when the next tensor would
+    take it over `size_limit` bytes; the rest follow at the end."""
     waiting: dict[str, tuple[list[Tensor], int]] = {}
     for tensor in tensors:
         kind, size = tensor.type(), tensor.numel() * tensor.element_size()
@@ -50,7 +50,7 @@ def _group_tensors_by_device_and_dtype(
 ) -> dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]]:
     """Lists of the same length, cut into groups by device and dtype of the first list's tensors.
 
-    Each group has its parts of the lists, and where they were if `with_indices`.
+    Each group has its parts of the lists, and their original positions if `with_indices`.
     """
     groups: dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]] = {}
     for place, tensors in enumerate(zip(*tensorlistlist, strict=True)):
@@ -72,7 +72,7 @@ def _get_available_device_type() -> str | None:
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The index of a GPU: that of a device, a number, or, if optional, the current one's.
+    """The index of a GPU, from a device or a number; if optional, the current GPU's by default.
 
     Raises:
         ValueError: another device, or none where one is expected.

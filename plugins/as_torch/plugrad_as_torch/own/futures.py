@@ -26,15 +26,15 @@ class Future(Generic[T]):
         self._inside: concurrent.futures.Future[T] = concurrent.futures.Future()
 
     def done(self) -> bool:
-        """Whether the value or an error is there."""
+        """Whether the future has a value or an error."""
         return self._inside.done()
 
     def wait(self) -> T:
-        """The value, once it is there; raises what was set in its place."""
+        """Wait for the value; raises the error if one was set instead."""
         return self._inside.result()
 
     def value(self) -> T:
-        """The value, which has to be there."""
+        """The value, which must already be set."""
         if not self.done():
             raise RuntimeError("Future is not completed: call wait() for its value")
         return self._inside.result()
@@ -56,7 +56,7 @@ class Future(Generic[T]):
         self._inside.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """The future of what a function makes of this one."""
+        """The future of a function's result for this future."""
         after: Future[Any] = Future()
 
         def continued(done: Future[T]) -> None:
@@ -70,7 +70,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Sequence[Future[Any]]) -> Future[Any]:
-    """The future of the list of these, once all are done."""
+    """A future whose value is the list of these futures, when all are done."""
     whole: Future[Any] = Future()
     left = len(futures)
     if not futures:
@@ -88,5 +88,5 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[Any]:
 
 
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
-    """The values of all, once they are there."""
+    """Wait for all futures and return their values."""
     return [future.wait() for future in futures]

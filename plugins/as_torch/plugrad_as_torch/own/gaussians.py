@@ -1,4 +1,4 @@
-"""Functions inside PyTorch's distributions that those of others call."""
+"""Internal functions of PyTorch's distributions that other packages call."""
 
 from __future__ import annotations
 

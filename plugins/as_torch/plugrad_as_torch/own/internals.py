@@ -1,5 +1,5 @@
-"""`torch._C`: the class of tensor classes, and keys of dispatch and sets of them: names, which
-packages put together when they are imported. plugrad's own keys are those of `plugrad.library`."""
+"""`torch._C`: the metaclass of tensors, and dispatch keys and key sets. They are only names, which
+packages combine when they are imported; plugrad's own keys are in `plugrad.library`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TensorMeta = type(plugrad.Tensor)
 
 
 class DispatchKey(enum.Enum):
-    """The keys of PyTorch that packages name."""
+    """PyTorch's dispatch keys that packages name."""
 
     Undefined = "Undefined"
     CPU = "CPU"
@@ -36,17 +36,17 @@ class DispatchKey(enum.Enum):
 
 
 class DispatchKeySet:
-    """Some keys; `|`, `&` and `-` give further sets."""
+    """A set of keys; `|`, `&` and `-` make new sets."""
 
     def __init__(self, *keys: DispatchKey) -> None:
         self._keys = frozenset(keys)
 
     def has(self, key: DispatchKey) -> bool:
-        """Whether a key is among them."""
+        """Whether a key is in the set."""
         return key in self._keys
 
     def add(self, key: DispatchKey) -> DispatchKeySet:
-        """The set with one key more."""
+        """The set with one more key."""
         return DispatchKeySet(*self._keys, key)
 
     def remove(self, key: DispatchKey) -> DispatchKeySet:

@@ -1,4 +1,4 @@
-"""Functions inside PyTorch's layers that attention layers and losses of others call."""
+"""Internal functions of PyTorch's layers that other packages' attention layers and losses call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 def _detect_is_causal_mask(
     mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
 ) -> bool:
-    """What `is_causal` says; if that is None, whether the mask is causal."""
+    """`is_causal`; if that is None, whether the mask is causal."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
     side = mask.size(-2) if size is None else size
@@ -91,7 +91,7 @@ def _canonical_mask(
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
 ) -> list[Tensor]:
-    """Queries, keys and values by one weight (3E, E), a third for each."""
+    """Queries, keys and values from one weight (3E, E), a third for each."""
     linear = plugrad.nn.functional.linear
     biases = (None, None, None) if b is None else b.chunk(3)
     parts = zip((q, k, v), w.chunk(3), biases, strict=True)
@@ -109,13 +109,13 @@ def _in_projection(
     b_k: Tensor | None = None,
     b_v: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values by a weight each."""
+    """Queries, keys and values, each from a weight of its own."""
     linear = plugrad.nn.functional.linear
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
 
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
-    """The dimension of a softmax that was given none."""
+    """The default dimension of a softmax."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
@@ -133,8 +133,8 @@ def get_enum(reduction: str) -> int:
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """The device, the dtype, `non_blocking` and the memory format that `Module.to` would take of
-    its arguments."""
+    """The device, the dtype, `non_blocking` and the memory format that `Module.to` reads from its
+    arguments."""
     parse = importlib.import_module("plugrad.nn.conversion")._parse_to
     device, dtype, non_blocking = parse(args, kwargs)
     place = None if device is None else plugrad.device(device)

@@ -1,4 +1,5 @@
-"""`torch.library`: what packages register for operators that were compiled for PyTorch itself."""
+"""`torch.library`: registrations by packages for operators that were compiled for PyTorch
+itself."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from plugrad_as_torch.own.ops import is_refused
 
 __all__ = ["Library", "impl", "register_fake", "triton_op"]
 
-# Keys of PyTorch's devices and kinds of tensors end with one of these. Where there is none of a
-# kind, a kernel for it is never called, and programs register it all the same.
+# Keys of PyTorch's devices and kinds of tensors end with one of these. Programs register kernels
+# for kinds that do not exist here; such a kernel is never called.
 _ELSEWHERE: Final = (
     *("CUDA", "HIP", "XLA", "MTIA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MAIA"),
     *("PrivateUse1", "PrivateUse2", "PrivateUse3", "FPGA", "Vulkan", "Metal", "MkldnnCPU"),
@@ -42,8 +43,8 @@ class Library(plugrad.library.Library):
         with_keyset: bool = False,
         allow_override: bool = False,
     ) -> None:
-        """Register a kernel on tensors; see `plugrad.library.Library.impl`. Nothing is registered
-        for a device or a kind of tensor that is not there."""
+        """Register a kernel on tensors; see `plugrad.library.Library.impl`. A kernel for a device
+        or a kind of tensor that does not exist here is ignored."""
         name = dispatch_key or self.dispatch_key
         options = {"with_keyset": with_keyset, "allow_override": allow_override}
         try:
@@ -65,11 +66,11 @@ def impl(
     """Register a kernel on tensors; may be a decorator. See `plugrad.library.impl`.
 
     Args:
-        qualname: the operator, ``"ns::name"``; or a library, in whose namespace `types` is the
-            operator's name, and `func` a dispatch key.
+        qualname: the operator, ``"ns::name"``. It may also be a library; then `types` is the name
+            of an operator in its namespace, and `func` a dispatch key.
         types: names of backends, dispatch keys, or ``"default"``.
         func: the kernel.
-        lib: the library that the kernel goes with.
+        lib: the library that owns the kernel: removing it removes the kernel.
 
     >>> library = Library("my_kernels", "DEF")
     >>> _ = library.define("same(Tensor x) -> Tensor")
@@ -92,11 +93,11 @@ def impl(
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """`plugrad.library.register_fake`. Nothing is registered for an operator of a package whose
-    compiled operators `torch.ops.load_library` has refused: nobody can call it.
+    """`plugrad.library.register_fake`. It ignores operators of a package whose compiled library
+    `torch.ops.load_library` refused, because they cannot be called.
 
     Raises:
-        RuntimeError: another operator that is not there.
+        RuntimeError: any other operator does not exist.
     """
     if isinstance(op, str) and is_refused(op):
         return (lambda function: function) if func is None else func
@@ -112,6 +113,6 @@ def triton_op(
     mutates_args: Any,
     schema: str | None = None,
 ) -> Any:
-    """`plugrad.library.custom_op`: there is no compiler that would look into the function, and only
-    for that PyTorch makes a difference. May be a decorator."""
+    """`plugrad.library.custom_op`. The two differ in PyTorch only for its compiler, which traces
+    into the function; there is none here. May be a decorator."""
     return plugrad.library.custom_op(name, fn, mutates_args=mutates_args, schema=schema)

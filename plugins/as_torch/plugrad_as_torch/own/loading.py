@@ -1,4 +1,4 @@
-"""`torch.utils.data.dataloader`: the annotations of what a loader is given."""
+"""`torch.utils.data.dataloader`: annotations of a loader's arguments."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ _refused: Final[set[str]] = set()
 
 
 def load_library(path: Any) -> NoReturn:
-    """Raises OSError, as PyTorch's does for what it cannot load: compiled operators are built for
-    PyTorch itself. Packages that have slower ones in Python use these then."""
+    """Raises OSError, as PyTorch does for a library that it cannot load: compiled operators are
+    built for PyTorch itself. Packages that also have slower operators in Python then use those."""
     _refused.add(os.path.basename(os.path.dirname(os.path.abspath(path))))
     raise OSError(
         f"torch.ops.load_library({str(path)!r}): torch is plugrad in this process, which cannot "
@@ -27,8 +27,8 @@ def load_library(path: Any) -> NoReturn:
 
 
 def is_refused(op: str) -> bool:
-    """Whether an operator, `"torchvision::nms"`, is not there, and a file of a package of that name
-    was refused."""
+    """Whether an operator such as `"torchvision::nms"` is missing because a file of its package was
+    refused."""
     namespace, _, name = op.partition("::")
     operators = getattr(plugrad.ops, namespace, None)
     return namespace in _refused and not hasattr(operators, name.partition(".")[0])
@@ -58,8 +58,8 @@ class _LaterOverload:
 
 
 class _LaterOperator:
-    """An operator of PyTorch that plugrad lacks. Packages put such into tables when they are
-    imported, so it is there, and raises a NotImplementedError when it is called."""
+    """An operator of PyTorch that plugrad lacks. It exists because packages put such operators into
+    tables when they are imported; a call raises NotImplementedError."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -67,7 +67,7 @@ class _LaterOperator:
             setattr(self, overload, _LaterOverload(self, overload))
 
     def overloads(self) -> list[str]:
-        """Names of the overloads; that of an operator without one is `default`."""
+        """The names of the overloads; an operator without overloads has `default`."""
         return sorted(torch_operators()[self.__name__])
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -80,13 +80,13 @@ class _LaterOperator:
         return f"<OpOverloadPacket(op='{self}')>"
 
 
-# One object for each operator, so that what one module puts into a table another one finds.
+# One object for each operator, so that one module finds what another put into a table.
 _later = functools.cache(_LaterOperator)
 
 
 class _Operator:
-    """An operator that plugrad has. Overloads that it lacks, such as most with `out`, are there for
-    tables, too."""
+    """An operator that plugrad has. Overloads that it lacks, such as most with `out`, also exist
+    for use in tables."""
 
     def __init__(self, name: str) -> None:
         self._packet = getattr(plugrad.ops.plugrad, name)

@@ -1,4 +1,4 @@
-"""`torch.optim.optimizer`: what optimizers of others take from there."""
+"""`torch.optim.optimizer`: what other packages' optimizers import from it."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _stack_if_compiling(x: Any) -> Any:
-    """What it was given, as nothing is compiled."""
+    """The argument itself, because nothing is compiled."""
     return x

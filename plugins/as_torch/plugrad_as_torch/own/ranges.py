@@ -1,4 +1,4 @@
-"""`torch.cuda.nvtx`: blocks and functions that a profiler of GPUs would show by name."""
+"""`torch.cuda.nvtx`: ranges that a GPU profiler would show by name."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["range"]
 
 @contextlib.contextmanager
 def range(msg: Any, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A block, or a function that it decorates, which runs as it is: no such profiler is asked."""
+    """A block or decorated function that runs unchanged: no GPU profiler is informed."""
     yield

@@ -1,6 +1,6 @@
-"""How many operators may run beside each other: kept, and asked for again.
+"""How many operators may run in parallel: stored, and returned on request.
 
-How many threads one of them may use, `plugrad.set_num_threads` says.
+`plugrad.set_num_threads` sets how many threads one operator may use.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ _kept = {"interop": os.cpu_count() or 1}
 
 
 def get_num_interop_threads() -> int:
-    """How many operators may run beside each other; plugrad's engine has a thread a device."""
+    """How many operators may run in parallel, as set; plugrad's engine has one thread per
+    device."""
     return _kept["interop"]
 
 
 def set_num_interop_threads(int: int) -> None:
-    """Accepted and kept; see `get_num_interop_threads`.
+    """Accepted and stored; see `get_num_interop_threads`.
 
     Raises:
         RuntimeError: it is not an integer, or below 1.

@@ -14,7 +14,7 @@ __all__ = ["Measurement", "Timer", "timer"]
 
 
 def timer() -> float:
-    """Seconds, read after GPUs are done."""
+    """The time in seconds, read after GPUs have finished."""
     if plugrad.cuda.is_available() and plugrad.cuda.is_initialized():
         plugrad.cuda.synchronize()
     return time.perf_counter()
@@ -34,7 +34,7 @@ class Measurement:
 
     @property
     def times(self) -> list[float]:
-        """Seconds a run, by block."""
+        """Seconds per run, by block."""
         return [seconds / self.number_per_run for seconds in self.raw_times]
 
     @property
@@ -95,7 +95,8 @@ class Timer:
         return self._measured(number, 1)
 
     def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
-        """Blocks of a number of runs that suits the statement, for `min_run_time` seconds."""
+        """Measure blocks for `min_run_time` seconds; the number of runs in a block depends on the
+        statement."""
         number = 1
         while (spent := self._measured(number, 1).raw_times[0]) < min_run_time / 100:
             number *= 10

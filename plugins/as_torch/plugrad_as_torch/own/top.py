@@ -1,4 +1,4 @@
-"""`torch` itself: its version, `compile`, `save`, and what it alone has."""
+"""`torch` itself: its version, `compile`, `save`, and names that only PyTorch has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 __version__ = TorchVersion(TORCH_VERSION)
 
 
-# Types of devices that have autocast in PyTorch, and no backend of plugrad.
+# Device types that have autocast in PyTorch but no backend in plugrad.
 _AUTOCAST_ELSEWHERE: Final = frozenset({"hpu", "ipu", "maia", "mps", "mtia", "xla", "xpu"})
 
 
@@ -47,7 +47,7 @@ def _assert(condition: Any, message: Any) -> None:
 
 
 class OutOfMemoryError(RuntimeError):
-    """What PyTorch raises when a GPU's memory is full."""
+    """The error that PyTorch raises when a GPU's memory is full."""
 
 
 class _LayoutType(type):
@@ -60,10 +60,10 @@ class layout(metaclass=_LayoutType):
 
 
 def get_device_module(device: Any = None) -> ModuleType:
-    """The module of a device's type: `torch.cuda` of `"cuda"`.
+    """The module of a device type: `torch.cuda` for `"cuda"`.
 
     Raises:
-        RuntimeError: the type has none.
+        RuntimeError: the type has no module.
     """
     import importlib
 

@@ -20,7 +20,7 @@ __all__ = [
     "consume_prefix_in_state_dict_if_present",
 ]
 
-# Programs subscribe to those with a letter in them, which Union allows and `|` does not.
+# Programs subscript the aliases that contain a type variable, which Union allows and `|` does not.
 T = TypeVar("T")
 _size: TypeAlias = plugrad.Size | list[int] | tuple[int, ...]
 _scalar_or_tuple_any_t: TypeAlias = Union[T, tuple[T, ...]]  # noqa: UP007
@@ -69,7 +69,7 @@ def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix such as `module.` off the keys of a state, in place."""
+    """Remove a prefix such as `module.` from the keys of a state dict, in place."""
     state = {key.removeprefix(prefix): value for key, value in state_dict.items()}
     state_dict.clear()
     state_dict.update(state)

@@ -1,4 +1,4 @@
-"""`torch.version`: of PyTorch, and of the libraries that it is built with."""
+"""`torch.version`: versions of PyTorch and of the libraries it is built with."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ __all__ = [
 
 
 class WeakIdRef(weakref.ref[Any]):
-    """A weak reference that is equal to another one of the same object, and hashes by its id."""
+    """A weak reference that equals every other one to the same object, and hashes by the object's
+    id."""
 
     def __new__(cls, key: Any, callback: Any = None) -> WeakIdRef:
         made = super().__new__(cls, key, callback)
@@ -35,7 +36,7 @@ class WeakIdRef(weakref.ref[Any]):
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
-    """A dict by the identity of its keys; an entry goes with its key.
+    """A dict by the identity of its keys; an entry disappears with its key.
 
     >>> import plugrad
     >>> x, y = plugrad.zeros(2), plugrad.zeros(2)
@@ -96,5 +97,5 @@ class TensorWeakRef:
         self.ref = weakref.ref(tensor)
 
     def __call__(self) -> Any:
-        """The tensor, or None if it is gone."""
+        """The tensor, or None if it has been freed."""
         return self.ref()

@@ -1,2 +1,2 @@
-"""Carriers: who carries the bytes from rank to rank. Each is a `Carrier`; plugins provide others by
-the hook `plugrad_carriers`."""
+"""Carriers move bytes between ranks. Each is a `Carrier`; plugins add more by the hook
+`plugrad_carriers`."""

@@ -1,4 +1,4 @@
-"""The carrier of a group of one process: nothing needs to be installed for it."""
+"""The carrier of a group of one process, which needs no other package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Pending(Request):
 
 
 class AloneCarrier(Carrier):
-    """Of one rank, which may send messages to itself."""
+    """The carrier of a single rank, which may send messages to itself."""
 
     name: ClassVar[str] = "alone"
 

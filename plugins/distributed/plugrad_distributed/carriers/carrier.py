@@ -1,10 +1,10 @@
-"""Carrier: what moves arrays between the ranks of a group. A package that brings one derives from
-this class; sending and receiving are enough, since every collective is made of these unless the
-carrier has a better way.
+"""Carrier: moves arrays between the ranks of a group. A package that provides one derives from this
+class. Sending and receiving are enough: collectives use these by default, and a carrier overrides
+those that it can do better.
 
-Arrays that carriers get are NumPy's, contiguous, or those of a device that the carrier names in
-`devices`. An operation starts at once and returns a `Request`, or None if it is over already. Who
-asked keeps the arrays alive until then.
+Carriers get contiguous NumPy arrays, or arrays of a device that the carrier names in `devices`. An
+operation starts at once and returns a `Request`, or None if it is already complete. The caller
+keeps the arrays alive until then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plugrad_distributed.reduce_op import ReduceOp
 __all__ = ["ANY_SOURCE", "COLLECTIVE_TAG", "Carrier", "Request", "Requests"]
 
 ANY_SOURCE = -1
-# Messages of collectives that are made of sends have tags from here on; users' are below.
+# Collectives built from sends use tags from here on; users' tags are below.
 COLLECTIVE_TAG = 1 << 24
 
 Array = NDArray[Any]
@@ -39,20 +39,23 @@ _UFUNCS: dict[ReduceOp, np.ufunc] = {
 
 
 class Request:
-    """An operation that was started.
+    """An operation in progress.
 
     Attributes:
-        source: the rank that a received message came from; -1 before, and for other operations.
+        source: the rank that a received message came from; -1 before it arrives, and for other
+            operations.
     """
 
     source: int = -1
-    # Whether it goes on only while it is asked: a thread asks for work that nobody waits for yet.
+    # Whether it progresses only while it is polled: then a thread polls work that is not waited for
+    # yet.
     needs_asking: bool = False
-    # Whether its end is in the order of a device: who waits for it calls `follow`, and not `test`.
+    # Whether it completes in the order of a device's stream: then waiting calls `follow` instead of
+    # `test`.
     follows: bool = False
 
     def test(self) -> bool:
-        """Whether it is over. Never waits. Must be asked until it says so.
+        """Whether it is complete. Never waits. Call it until it returns True.
 
         Raises:
             DistBackendError: it failed.
@@ -60,7 +63,8 @@ class Request:
         raise NotImplementedError
 
     def spin(self, limit: float) -> bool:
-        """`test` again and again without a pause, for so many seconds at most; whether it is over.
+        """Call `test` in a loop without pauses, for at most this many seconds; returns whether it
+        is complete.
 
         Raises:
             DistBackendError: it failed.
@@ -72,7 +76,8 @@ class Request:
         return True
 
     def follow(self) -> None:
-        """Have what the calling thread gives the device from now on come after it. Never waits.
+        """Make later work of the calling thread on the device run after this operation. Never
+        waits.
 
         Raises:
             DistBackendError: it failed.
@@ -81,7 +86,7 @@ class Request:
 
 
 class Requests(Request):
-    """Several requests as one, and what is to be done when all of them are over."""
+    """Several requests as one, with a function to call when all are complete."""
 
     def __init__(
         self, parts: Sequence[Request | None], finish: Callable[[], None] | None = None
@@ -103,62 +108,61 @@ class Requests(Request):
 class Carrier:
     """Moves arrays between the ranks 0 to `size` - 1 of one group, of which this process is `rank`.
 
-    A carrier must define `split`, `send` and `recv`. Roots and peers are ranks in the group.
+    A carrier must define `split`, `send` and `recv`. Roots and peers are numbers in the group.
     """
 
-    # Types of the devices whose arrays it takes. Those of other devices pass through the host.
+    # Device types whose arrays it takes. Arrays of other devices are copied through the host.
     devices: frozenset[str] = frozenset({"cpu"})
     name: ClassVar[str] = ""
-    # Whether `world` starts MPI. Then processes that no program of MPI started meet before, so that
-    # it finds itself among them.
+    # Whether `world` starts MPI. If MPI's programs did not start the processes, they meet first, so
+    # that MPI can connect them.
     starts_mpi: ClassVar[bool] = False
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
         self.size = size
         self._calls = 0
-        # Its group sets both: how long `split` may wait, and what says where the group is, as a
-        # pair of the operation that it waits for, or nothing, and the last one that it started.
+        # Set by its group: how long `split` may wait; and a function that returns the operation
+        # that the group waits for, or nothing, and the last one that it started.
         self.timeout = 1800.0
         self.state: Callable[[], tuple[str, str]] = lambda: ("", "")
 
     @classmethod
     def world(cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0) -> Carrier:
-        """The carrier of all processes. `rank` and `size` are -1 where the program leaves them to
-        the carrier, as programs under mpiexec do. Processes find each other within `timeout`
-        seconds.
+        """The carrier of all processes. `rank` and `size` are -1 if the program leaves them to the
+        carrier, as under mpiexec. Processes must find each other within `timeout` seconds.
 
         Raises:
-            ValueError: the carrier knows that rank or size are others.
-            DistTimeoutError: a process did not come.
+            ValueError: the carrier has another rank or size.
+            DistTimeoutError: a process did not arrive.
         """
         raise NotImplementedError
 
     def split(self, ranks: Sequence[int], name: str) -> Carrier:
-        """The carrier of a group of some of these ranks, in this order; each of them calls this,
-        the others do not. `name` is the same for all and no other group's at the time."""
+        """The carrier of a group of some of these ranks, in this order. Exactly these ranks call
+        it. `name` is the same for all and unique among current groups."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of what the carrier holds. Nothing is called afterwards."""
+        """Release the carrier's resources. No method is called afterwards."""
 
     def check_others(self) -> None:
-        """Raise if a rank of the group is gone, as far as the carrier knows.
+        """Raise if the carrier knows that a rank of the group has ended.
 
         Raises:
             DistBackendError: it is.
         """
 
     def report(self, problem: str) -> None:
-        """This process ends with a problem: tell the other ranks."""
+        """Tell the other ranks that this process ends with an error."""
 
     def batch(self) -> contextlib.AbstractContextManager[None]:
-        """Within it, messages are asked for that may start together at its end."""
+        """A block of sends and receives that may start together at its end."""
         return contextlib.nullcontext()
 
     def missing(self, what: str) -> str:
-        """What can be said of other ranks once an operation did not end in time, such as "rank 2
-        has not answered"; empty for nothing. `what` names the operation for the others."""
+        """Details about other ranks after an operation timed out, such as "rank 2 has not
+        answered"; may be empty. `what` names the operation for the others."""
         return ""
 
     def send(self, array: Array, dst: int, tag: int) -> Request | None:
@@ -176,7 +180,7 @@ class Carrier:
         return COLLECTIVE_TAG + self._calls % COLLECTIVE_TAG
 
     def barrier(self) -> Request | None:
-        """Over once every rank has called it."""
+        """Complete once every rank has called it."""
         return self.all_gather(np.empty(self.size, np.uint8), np.zeros(1, np.uint8))
 
     def broadcast(self, array: Array, root: int) -> Request | None:
@@ -187,13 +191,13 @@ class Carrier:
         return Requests([self.send(array, peer, tag) for peer in self._others()])
 
     def all_gather(self, out: Array, array: Array) -> Request | None:
-        """Write the arrays of all ranks, one behind the other, to `out`, of shape (size, ...)."""
+        """Write the arrays of all ranks to the rows of `out`, of shape (size, ...)."""
         return self.all_to_all(
             out, np.broadcast_to(array.reshape(1, -1), (self.size, array.size)), None, None
         )
 
     def gather(self, out: Array | None, array: Array, root: int) -> Request | None:
-        """`all_gather` for the root alone; the others give None for `out`."""
+        """`all_gather` on the root only; other ranks pass None for `out`."""
         tag = self._tag()
         if self.rank != root:
             return self.send(array, root, tag)
@@ -203,8 +207,8 @@ class Carrier:
         return Requests([self.recv(rows[peer], peer, tag) for peer in self._others()])
 
     def scatter(self, out: Array, array: Array | None, root: int) -> Request | None:
-        """Write row r of the root's array, of shape (size, ...), to `out` of rank r; the others
-        give None for `array`."""
+        """Write row r of the root's array, of shape (size, ...), to `out` of rank r; other ranks
+        pass None for `array`."""
         tag = self._tag()
         if self.rank != root:
             return self.recv(out, root, tag)
@@ -220,8 +224,8 @@ class Carrier:
         out_counts: Sequence[int] | None,
         in_counts: Sequence[int] | None,
     ) -> Request | None:
-        """Send part r of `array` to rank r, and write what rank r sends to part r of `out`. Counts
-        are the parts' numbers of elements; None means that all have the same."""
+        """Send part r of `array` to rank r, and write the part from rank r to part r of `out`.
+        Counts are the parts' numbers of elements; None means equal parts."""
         tag = self._tag()
         receives = _parts(out, out_counts, self.size)
         sends = _parts(array, in_counts, self.size)
@@ -231,8 +235,8 @@ class Carrier:
         return Requests(requests)
 
     def all_reduce(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
-        """Write the elements of all ranks, put together by `op`, to `out`, which may be `array`.
-        `op` is never AVG."""
+        """Reduce the elements of all ranks by `op`, and write the result to `out`, which may be
+        `array`. `op` is never AVG."""
         rows = np.empty((self.size, array.size), array.dtype)
 
         def finish() -> None:
@@ -241,12 +245,12 @@ class Carrier:
         return Requests([self.all_gather(rows, array)], finish)
 
     def sum_in_place(self, array: Array) -> Request | None:
-        """`all_reduce` as it is called most and waited for at once: a carrier may take the time
-        that a small sum needs, and return None."""
+        """`all_reduce` in its most common form, waited for at once: a carrier may complete a small
+        sum immediately and return None."""
         return self.all_reduce(array, array, ReduceOp.SUM)
 
     def reduce(self, out: Array, array: Array, root: int, op: ReduceOp) -> Request | None:
-        """`all_reduce` for the root alone; `out` of other ranks is not written to."""
+        """`all_reduce` on the root only; `out` of other ranks does not change."""
         if self.rank != root:
             return self.gather(None, array, root)
         rows = np.empty((self.size, array.size), array.dtype)
@@ -257,8 +261,8 @@ class Carrier:
         return Requests([self.gather(rows, array, root)], finish)
 
     def reduce_scatter(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
-        """Put the arrays of all ranks, of shape (size, ...), together by `op`, and write row r of
-        the result to `out` of rank r."""
+        """Reduce the arrays of all ranks, of shape (size, ...), by `op`, and write row r of the
+        result to `out` of rank r."""
         rows = np.empty((self.size, out.size), array.dtype)
 
         def finish() -> None:
@@ -267,7 +271,8 @@ class Carrier:
         return Requests([self.all_to_all(rows, array, None, None)], finish)
 
     def _others(self) -> list[int]:
-        """The other ranks, beginning with the next: so not all send to the same one at first."""
+        """The other ranks, beginning with the next, so that ranks do not all send to the same one
+        first."""
         return [(self.rank + step) % self.size for step in range(1, self.size)]
 
 

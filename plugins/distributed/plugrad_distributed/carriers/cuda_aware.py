@@ -1,5 +1,5 @@
-"""MPI on the memory of GPUs, where the library can read and write it: then arrays are not copied to
-the host and back."""
+"""MPI on GPU memory, where the library supports it: then arrays are not copied to the host and
+back."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SETTING = "PLUGRAD_DISTRIBUTED_CUDA_AWARE"
 
 
 def is_cuda_aware(mpi: Any) -> bool:
-    """Whether MPI takes pointers to memory of GPUs: what `PLUGRAD_DISTRIBUTED_CUDA_AWARE` says, 0
-    or 1, else what the library says, by the function that MPICH and Open MPI have for it.
+    """Whether MPI accepts pointers to GPU memory: the value of `PLUGRAD_DISTRIBUTED_CUDA_AWARE`, 0
+    or 1, else the library's answer, by the query function of MPICH and Open MPI.
 
     Args:
         mpi: the module `mpi4py.MPI`.
 
     Raises:
-        ValueError: the setting is neither.
+        ValueError: the setting is neither 0 nor 1.
     """
     setting = os.environ.get(SETTING, "")
     if setting in ("0", "1"):
@@ -39,8 +39,8 @@ def is_cuda_aware(mpi: Any) -> bool:
 
 
 class AfterStreams:
-    """A communicator that lets a GPU do what its streams were given, before MPI reads or writes the
-    memory: MPI knows no streams.
+    """A communicator that waits for a GPU's stream before MPI reads or writes the memory, because
+    MPI does not support streams.
 
     Args:
         comm: mpi4py's communicator.
@@ -51,7 +51,7 @@ class AfterStreams:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._comm, name)
-        # The operations that take memory: Isend, Iallreduce and so on.
+        # Operations on memory: Isend, Iallreduce and so on.
         if not name.startswith("I"):
             return found
 
@@ -60,7 +60,7 @@ class AfterStreams:
             _settle(arguments)
             return found(*arguments)
 
-        # The next time there is nothing to look for.
+        # Stored, so that the next access does not look it up.
         setattr(self, name, call)
         return call
 

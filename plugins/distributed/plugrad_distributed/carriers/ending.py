@@ -1,7 +1,7 @@
-"""The end of a process that takes part in MPI: the others learn why, and none waits forever.
+"""Ends a process of an MPI program: the others learn why, and none waits forever.
 
-MPI's own end waits for all processes. It is therefore entered only once all have said that they are
-there; after a failure it is left out.
+MPI_Finalize waits for all processes. It is therefore called only when all have reported that they
+reached it, and not at all after a failure.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from plugrad_distributed.launching.supervisor import LAUNCHED
 
 __all__ = ["end_with"]
 
-# mpiexec ends all ranks when one ends after a failure, unless `plugrad launch` keeps it from doing
-# so. So many seconds the rank waits for the others, which learn of the failure and say where they
-# were.
+# mpiexec ends all ranks when one ends after a failure, unless `plugrad launch` prevents it. The
+# failed rank waits this many seconds, so that the others can report where they were.
 LINGER = 5.0
 
 
 class _Ending:
-    """What is done when the process ends. There is one.
+    """The handler at the end of the process. There is one per process.
 
     Attributes:
-        monitor: that of the process, once MPI was started.
+        monitor: the process's monitor, once MPI was started.
     """
 
     def __init__(self) -> None:
@@ -39,7 +38,7 @@ class _Ending:
         self._previous: Any = None
 
     def begin(self, mpi: Any, monitor: Monitor, limit: float) -> None:
-        """From now on, the end of the process is told to the other ranks."""
+        """From now on, tell the other ranks when the process ends."""
         self._limit = limit
         if self.monitor is not None:
             return
@@ -74,14 +73,14 @@ class _Ending:
             os._exit(1)
 
     def _give_up(self, late: str) -> None:
-        """Nobody else can say that this rank's program is over but others' are not."""
+        """Only this rank can report that its program has ended while others' have not."""
         print(f"plugrad.distributed: {late}", file=sys.stderr)
         _flush()
         os._exit(1)
 
 
 def _finalizes_itself() -> bool:
-    """Whether mpi4py was imported by the program, and will enter MPI's end in any case."""
+    """Whether the program itself imported mpi4py, which then calls MPI_Finalize in any case."""
     import mpi4py
 
     return bool(mpi4py.rc.finalize is not False)

@@ -13,12 +13,12 @@ from plugrad_distributed.peer import Peer
 
 __all__ = ["LONGEST", "Hub"]
 
-# Characters of a text that ranks tell one another.
+# The longest text that ranks send to one another, in characters.
 LONGEST = 4000
 
 
 class Hub:
-    """Listens on a port of a host, for the ranks that know the token.
+    """Listens on a port for ranks that know the token.
 
     Attributes:
         port: the port.
@@ -36,7 +36,7 @@ class Hub:
         threading.Thread(target=self._run, name="plugrad hub", daemon=True).start()
 
     def let_go(self) -> None:
-        """In a process that was forked: close its copies of the connections."""
+        """In a forked process: close its copies of the connections."""
         for peer in self._peers.values():
             os.close(peer.connection.detach())
         self._peers.clear()
@@ -53,7 +53,7 @@ class Hub:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             connection, _ = self._server.accept()
-            # A rank that is stopped must not stop the hub.
+            # A suspended rank must not block the hub.
             connection.settimeout(1.0)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -90,7 +90,8 @@ class Hub:
         self._tell_all({"rank": peer.rank, "gone": True})
 
     def _tell_all(self, message: dict[str, Any], but: int = -1) -> None:
-        # Rank 0 last: once it hears that all are at their end, MPI's end stops this thread.
+        # Rank 0 last: when it hears that all have reached their end, MPI_Finalize stops this
+        # thread.
         for rank in sorted(self._peers, reverse=True):
             if rank != but:
                 self._send(rank, message)

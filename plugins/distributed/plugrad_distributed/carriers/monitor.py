@@ -1,7 +1,7 @@
-"""Monitor: what ranks know of one another beside MPI, which has no word for a rank that is gone.
+"""Monitor: tracks the state of other ranks, because MPI does not report a rank that has ended.
 
-Each rank has a connection to rank 0, which passes messages on. A process that ends in whatever way
-closes its connection, so the others learn of it at once.
+Each rank has a connection to rank 0, which forwards messages. However a process ends, its
+connection closes, so the others learn of it at once.
 
     rank 1 ──"failed: ValueError"──▶ hub of rank 0 ──"rank 1 ended"──▶ ranks 0, 2, 3
 """
@@ -24,20 +24,20 @@ from plugrad_distributed.carriers.hub import LONGEST, Hub
 
 __all__ = ["Monitor"]
 
-# How long an operation may still go on once another rank has ended, in seconds, by how it did:
-# what that rank sent before may be under way.
+# How long an operation may continue after another rank has ended, in seconds, by the way it ended:
+# messages that it sent before may still arrive.
 GRACE = {"failed": 0.2, "lost": 0.2, "left": 2.0, "spoiled": 2.0}
-# How long ranks have to say where they are.
+# How long ranks have to report where they are.
 ANSWER = 1.0
 CONNECT = 10.0
 
 
 class Monitor:
-    """What one rank knows of the others.
+    """The state of the other ranks, as one rank knows it.
 
     Attributes:
-        alarmed: whether a rank has ended, in whatever way.
-        spoiled: whether an operation of this rank failed, so that MPI cannot end in order.
+        alarmed: whether any rank has ended, for whatever reason.
+        spoiled: whether an operation of this rank failed, so that MPI cannot be finalized.
     """
 
     def __init__(self, rank: int, size: int, link: socket.socket | None, hub: Hub | None) -> None:
@@ -74,7 +74,7 @@ class Monitor:
                 address = ("127.0.0.1" if one_machine else host, hub.port, token)
         address = comm.bcast(address)
         link = None if address is None else _connect(address, rank, min(CONNECT, timeout))
-        # Others may ask as soon as all have come here.
+        # Others may ask as soon as all have reached this line.
         if comm.allreduce(link is None):
             warnings.warn(
                 "ranks cannot connect to rank 0 outside MPI: failed ranks are detected only by "
@@ -84,7 +84,7 @@ class Monitor:
         return cls(rank, size, link, hub)
 
     def _let_go(self) -> None:
-        """In a process that was forked: the connection must end with this rank alone."""
+        """In a forked process: the connection must close when this rank ends."""
         link, self._link = self._link, None
         if link is not None:
             os.close(link.detach())
@@ -103,11 +103,11 @@ class Monitor:
         self._say(ended="failed", how=how[:LONGEST])
 
     def leave(self) -> None:
-        """This rank ends in an orderly manner."""
+        """This rank ends normally."""
         self._say(ended="spoiled" if self.spoiled else "left", how="")
 
     def watch(self, name: str, carrier: Carrier) -> None:
-        """Others may ask what this rank does in a group."""
+        """Let others ask what this rank is doing in a group."""
         self._carriers[name] = carrier
 
     def forget(self, name: str, carrier: Carrier) -> None:
@@ -121,7 +121,7 @@ class Monitor:
         with contextlib.suppress(OSError, ValueError), self._link.makefile("rb") as lines:
             for line in lines:
                 self._hear(json.loads(line))
-        # Rank 0 is gone, and with it who passes messages on.
+        # Rank 0 has ended, which forwarded all messages.
         self._hear({"rank": 0, "ended": "lost", "how": ""})
         self._hear({"rank": 0, "gone": True})
         self._link = None
@@ -147,7 +147,7 @@ class Monitor:
     # What it knows
 
     def problem_of(self, ranks: Sequence[int]) -> str:
-        """Why an operation of these ranks cannot end, or nothing if it may."""
+        """Why an operation of these ranks cannot complete; empty if it still may."""
         with self._news:
             for rank in ranks:
                 kind, how, when = self._ended.get(rank, ("", "", 0.0))
@@ -156,17 +156,18 @@ class Monitor:
         return ""
 
     def wait_for_alarm(self, ranks: Sequence[int], limit: float) -> None:
-        """Wait until one of these ranks has ended, and `problem_of` says so, or in vain for `limit`
+        """Wait until one of these ranks has ended and `problem_of` reports it, at most `limit`
         seconds."""
         end = time.monotonic() + limit
-        # Where rank 0 is gone nothing more is heard, but that it is gone is told after its grace.
+        # Without rank 0 no further messages arrive, but `problem_of` reports its end after the
+        # grace period.
         while (self._link is not None or self.alarmed) and time.monotonic() < end:
             if self.problem_of(ranks):
                 return
             time.sleep(0.005)
 
     def ask(self, name: str, ranks: Sequence[int], what: str) -> str:
-        """Ask ranks of a group where they are; what there is to say of those that are not in the
+        """Ask ranks of a group where they are; returns a description of those that are not in the
         operation `what`."""
         if self._link is None:
             return ""
@@ -201,8 +202,8 @@ class Monitor:
     # How it ends
 
     def wait_for_all(self, limit: float) -> str | None:
-        """Wait until all ranks end in an orderly manner: None. If one does otherwise: empty; if one
-        does not end within the limit, what there is to say of it."""
+        """Wait until all ranks end. Returns None if all ended normally, "" if one failed, and a
+        message if one did not end within the limit."""
         if self._link is None:
             return "" if self.alarmed or self.spoiled else None
 

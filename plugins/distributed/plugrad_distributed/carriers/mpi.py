@@ -1,4 +1,4 @@
-"""The carrier between processes: MPI, by mpi4py, in place on the arrays' own memory."""
+"""The carrier between processes: MPI through mpi4py, in place in the arrays' memory."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = ["MPICarrier"]
 
-# How often an operation is asked before a look at the clock and at the other ranks.
+# How often to poll an operation before checking the clock and the other ranks.
 ONCE = range(1)
 AT_ONCE = range(64)
-# How long to wait for the word that a rank has ended, in seconds, once MPI failed and names no
-# reason: it may notice a process that is gone before the monitor does.
+# How many seconds to wait for the report that a rank has ended after MPI failed without a reason:
+# MPI may notice an ended process before the monitor does.
 NEWS = 5.0
-# The errors that a call itself can be blamed for.
+# Errors caused by the call itself.
 OF_CALLERS = (
     *("ERR_ARG", "ERR_BUFFER", "ERR_COMM", "ERR_COUNT", "ERR_GROUP", "ERR_OP", "ERR_RANK"),
     *("ERR_ROOT", "ERR_TAG", "ERR_TRUNCATE", "ERR_TYPE"),
 )
-# Tags of messages by which the members of a new group meet lie above those of all others.
+# Messages with which the members of a new group meet have tags above all others.
 MEETING_TAG = 1 << 27
 
 
 def _load() -> Any:
-    """mpi4py's module, which starts MPI when it is imported first.
+    """mpi4py's module; its first import starts MPI.
 
     Raises:
         ImportError: there is no MPI library.
         RuntimeError: MPI allows no calls by several threads.
     """
     if "mpi4py.MPI" not in sys.modules:
-        # Whether MPI can be ended in an orderly manner is known at exit only: see `ending`.
+        # Whether MPI can be finalized is known only at exit: see `ending`.
         mpi4py.rc.finalize = False
         mpi4py.rc.thread_level = "multiple"
     try:
@@ -71,7 +71,7 @@ def _load() -> Any:
 
 
 class _Pending(Request):
-    """An operation that MPI carries out. mpi4py's request keeps the buffers alive."""
+    """An operation that MPI runs. mpi4py's request keeps the buffers alive."""
 
     __slots__ = ("_carrier", "_request", "_status", "source")
     needs_asking = True
@@ -93,7 +93,7 @@ class _Pending(Request):
         return True
 
     def _asked(self, times: range) -> bool:
-        """Ask MPI so many times at most; whether it is over."""
+        """Poll MPI at most this many times; returns whether it is complete."""
         carrier = self._carrier
         test, status = self._request.Test, self._status
         try:
@@ -112,7 +112,7 @@ class _Pending(Request):
 
 
 class _Received(_Pending):
-    """A message, of which MPI knows afterwards who sent it."""
+    """A received message; MPI reports its sender afterwards."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ class _Received(_Pending):
 
 
 class _Reduced(_Pending):
-    """A reduction that was carried out in another dtype."""
+    """A reduction that runs in another dtype."""
 
     __slots__ = ("_result", "_to")
 
@@ -135,7 +135,7 @@ class _Reduced(_Pending):
 
 
 class MPICarrier(Carrier):
-    """Ranks that are processes which `mpiexec`, `srun` or `plugrad launch` started.
+    """Ranks that are processes started by `mpiexec`, `srun` or `plugrad launch`.
 
     Attributes:
         mpi: the module `mpi4py.MPI`.
@@ -192,10 +192,10 @@ class MPICarrier(Carrier):
         return MPICarrier(self.mpi, comm, self.monitor, of_world, name)
 
     def _meet(self, ranks: Sequence[int], tag: int) -> None:
-        """Wait until all members of a group are there, so that what makes it can wait for nobody.
+        """Wait until all members of a group have arrived, so that creating it cannot block.
 
         Raises:
-            DistTimeoutError: a member did not come.
+            DistTimeoutError: a member did not arrive.
         """
         note = bytearray(1)
         what = f"new_group({list(ranks)})"
@@ -211,12 +211,12 @@ class MPICarrier(Carrier):
 
     def close(self) -> None:
         self.monitor.forget(self._name, self)
-        # MPI has some thousands of communicators, no more. To free one may need all of its ranks.
+        # MPI has only some thousand communicators. Freeing one may need all of its ranks.
         if not (self.monitor.alarmed or self.monitor.spoiled):
             self.comm.Free()
 
     def check_others(self) -> None:
-        """Raise if a rank of the group is gone, for long enough that it does not answer any more.
+        """Raise if a rank of the group ended so long ago that no message from it can still arrive.
 
         Raises:
             DistBackendError: it is.
@@ -227,7 +227,8 @@ class MPICarrier(Carrier):
             raise DistBackendError(problem)
 
     def failure(self, error: Any) -> DistBackendError:
-        """What users get for an exception of mpi4py's: the rank that has ended, if that is why."""
+        """The error for users for an exception of mpi4py: it names the rank that has ended, if that
+        is the cause."""
         self.monitor.spoiled = True
         if error.Get_error_class() not in self._of_callers:
             self.monitor.wait_for_alarm(self._ranks, NEWS)
@@ -301,8 +302,8 @@ class MPICarrier(Carrier):
         if known is None:
             return super().sum_in_place(array)
         try:
-            # mpi4py need not find out the type, and small operations are over before a request of
-            # ours is made.
+            # This way mpi4py need not detect the type, and small operations complete before we make
+            # a request.
             request = self.comm.Iallreduce(self._in_place, (array, array.size, known), self._sum)
             test = request.Test
             for _ in AT_ONCE:
@@ -351,7 +352,7 @@ def hash_of(name: str) -> int:
 
 
 def _check_placed(rank: int, size: int, own: int, count: int) -> None:
-    """Rank and size that the program gave must be those of MPI.
+    """Check that the program's rank and size match MPI's.
 
     Raises:
         ValueError: they are not.
@@ -375,10 +376,10 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
 
 
 def _poll(over: Callable[[], bool], limit: float, what: str) -> None:
-    """Ask until it is over.
+    """Poll until it is complete.
 
     Raises:
-        DistTimeoutError: that takes too long.
+        DistTimeoutError: it takes too long.
     """
     start = time.monotonic()
     while not over():

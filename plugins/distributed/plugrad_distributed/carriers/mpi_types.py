@@ -1,4 +1,4 @@
-"""What MPI calls NumPy's dtypes and the reductions, and what it has no name for."""
+"""MPI's names for NumPy's dtypes and for reductions, and substitutes for those without a name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPERATIONS = {
     ReduceOp.BOR: "BOR",
     ReduceOp.BXOR: "BXOR",
 }
-# Of bools, as NumPy's functions of these names have it.
+# For bools, as NumPy's functions with these names define it.
 _OF_BOOLS = {
     ReduceOp.SUM: "LOR",
     ReduceOp.PRODUCT: "LAND",
@@ -31,7 +31,7 @@ _OF_BOOLS = {
     ReduceOp.BXOR: "LXOR",
 }
 _INTEGERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
-# By NumPy's codes; bools, which have sums of their own, beside.
+# By NumPy's codes; bools are separate, because they have their own sums.
 TYPES = {
     "b": "SIGNED_CHAR",
     "B": "UNSIGNED_CHAR",
@@ -52,7 +52,8 @@ _KNOWN = frozenset(map(np.dtype, ["?", *TYPES]))
 
 
 def as_moved(array: Array) -> Array:
-    """The same memory as an array that MPI can move: what it has no type for as integers."""
+    """The same memory as an array that MPI can move: dtypes unknown to MPI are viewed as
+    integers."""
     if array.dtype in _KNOWN:
         return array
     moved: Array = array.view(_INTEGERS[array.dtype.itemsize])
@@ -60,16 +61,16 @@ def as_moved(array: Array) -> Array:
 
 
 def as_reduced(array: Array) -> Array:
-    """The array itself, or where MPI does not know its dtype, float16 and the like, a copy of
-    float32, in which sums of these are also more precise."""
+    """The array itself; if MPI does not know its dtype, such as float16, a copy in float32, which
+    also makes sums more precise."""
     return array if array.dtype in _KNOWN else array.astype(np.float32)
 
 
 def reduction(mpi: Any, op: ReduceOp, dtype: np.dtype[Any]) -> Any:
-    """What MPI calls a reduction of a dtype; `mpi` is the module `mpi4py.MPI`."""
+    """MPI's name for a reduction of a dtype; `mpi` is the module `mpi4py.MPI`."""
     return getattr(mpi, (_OF_BOOLS if dtype.kind == "b" else _OPERATIONS)[op])
 
 
 def types_of_sums(mpi: Any) -> dict[int, Any]:
-    """MPI's types of the dtypes whose sums are `SUM`, by the dtypes' numbers."""
+    """MPI's types for the dtypes that it sums with `SUM`, by the dtypes' numbers."""
     return {np.dtype(code).num: getattr(mpi, name) for code, name in TYPES.items()}

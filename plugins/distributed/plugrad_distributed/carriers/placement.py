@@ -1,4 +1,4 @@
-"""Where a process stands among those of its machine, and the environment that says so."""
+"""A process's rank on its machine, and the environment variables that tell it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["forget_shared_memory", "local_place", "place", "tell_environment"]
 
 _MEMORY = "/dev/shm/mpich_shm_"
 
-# What the programs that start processes call rank, size, and both among those of the machine.
+# The launchers' variables for rank, size, local rank and local size.
 _RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
 _LOCAL_RANKS = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
@@ -27,18 +27,18 @@ def _number(environment: Mapping[str, str], names: tuple[str, ...]) -> int | Non
 
 
 def place(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Rank and size, as the program that started this process says."""
+    """Rank and size, from the launcher of this process."""
     return _number(environment, _RANKS), _number(environment, _SIZES)
 
 
 def local_place(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Rank and size among the processes of this machine."""
+    """Local rank and size: among the processes of this machine."""
     return _number(environment, _LOCAL_RANKS), _number(environment, _LOCAL_SIZES)
 
 
 def tell_environment(comm: Any) -> None:
     """Set `RANK`, `WORLD_SIZE`, `LOCAL_RANK` and `LOCAL_WORLD_SIZE` where they are absent: programs
-    read them, whoever started them."""
+    read them under any launcher."""
     rank, size = local_place(os.environ)
     everyone = comm.allgather((rank, size))
     if any(None in one for one in everyone):
@@ -56,8 +56,8 @@ def tell_environment(comm: Any) -> None:
 
 
 def forget_shared_memory() -> None:
-    """Take away the names of the memory that MPICH shares on this machine, once all ranks have it:
-    nobody else needs them, and ranks that are killed would leave them, and the memory, behind."""
+    """Unlink the shared memory of MPICH on this machine after all ranks have opened it: the names
+    are no longer needed, and killed ranks would leave them and the memory behind."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:

@@ -11,13 +11,13 @@ from plugrad_distributed.carriers.carrier import Carrier
 
 __all__ = ["ALIASES", "carrier_class", "carrier_names"]
 
-# What PyTorch has for the host is MPI here: programs that name it run as they are.
+# MPI stands in for PyTorch's backend for the host, so programs that name it run unchanged.
 ALIASES = {"gloo": "mpi"}
 
 
 def _claims(*, load: bool = True) -> dict[str, list[tuple[str, Any]]]:
-    """By name of the carrier, the plugins that bring one, and what they say that it is. To load all
-    plugins, each process would import JAX and its like where these are installed."""
+    """The plugins that provide a carrier and their descriptions of it, by name. Only these are
+    loaded: loading all plugins would import JAX and similar packages in each process."""
     manager = get_manager()
     if load:
         manager.load_all()
@@ -34,11 +34,11 @@ def carrier_names() -> list[str]:
 
 
 def carrier_class(name: str) -> type[Carrier]:
-    """The carrier of a name.
+    """The carrier with this name.
 
     Raises:
         ValueError: no plugin provides it.
-        PluginError: two do, or it cannot be imported.
+        PluginError: two plugins provide it, or it cannot be imported.
     """
     name = ALIASES.get(name, name)
     claims = _claims(load=False)

@@ -1,5 +1,5 @@
-"""Ranks that are threads of one process, for tests and to try programs: they leave messages for
-one another in a table."""
+"""Ranks as threads of one process, for tests and experiments: they exchange messages through a
+table."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Exchange", "ThreadsCarrier"]
 
 
 class Exchange:
-    """What the threads share: messages by group, sender, receiver and tag, in the order in which
-    they were sent, and what is known of ranks that failed.
+    """The state that the threads share: messages by group, sender, receiver and tag, in the order
+    of sending, and the errors of failed ranks.
 
     Attributes:
         size: the number of ranks.
-        failed: what ranks ended with, by rank.
+        failed: the exceptions of failed ranks, by rank.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.failed: dict[int, BaseException] = {}
-        # Numbers of ranks that are at an operation, and which: for who waits for them in vain.
+        # Which operation each rank is in, for the messages of timeouts.
         self.at: dict[int, str] = {}
         self._lock = threading.Lock()
         self._messages: dict[tuple[str, int, int], deque[tuple[int, Array]]] = {}
@@ -37,7 +37,7 @@ class Exchange:
             self._messages.setdefault((group, dst, tag), deque()).append((src, message))
 
     def take(self, group: str, src: int, dst: int, tag: int) -> tuple[int, Array] | None:
-        """The oldest message of a sender, or of any, and who sent it."""
+        """The oldest message from a sender, or from any, and its sender."""
         with self._lock:
             waiting = self._messages.get((group, dst, tag))
             if not waiting:
@@ -90,7 +90,7 @@ class ThreadsCarrier(Carrier):
         return ThreadsCarrier(self.exchange, name, of_world, list(ranks).index(self.rank))
 
     def check_others(self) -> None:
-        """Raise if a rank of the group ended with an exception, because it would not answer."""
+        """Raise if a rank of the group ended with an exception, because it will not answer."""
         for rank, error in list(self.exchange.failed.items()):
             if rank in self._ranks and rank != self._ranks[self.rank]:
                 raise DistBackendError(
@@ -106,7 +106,7 @@ class ThreadsCarrier(Carrier):
 
     @classmethod
     def world(cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0) -> Carrier:
-        """A rank beside others in `options`, an `Exchange`."""
+        """A rank that shares `options`, an `Exchange`, with the others."""
         if not isinstance(options, Exchange):
             raise TypeError(f"pg_options must be an Exchange, got {type(options).__name__}")
         return cls(options, "world", range(size), rank)

@@ -1,4 +1,4 @@
-"""Buckets: gradients that are reduced together, one behind the other in one tensor."""
+"""Buckets: gradients that are concatenated in one tensor and reduced together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST_BUCKET_BYTES = 1 << 20
 
 
 class GradBucket:
-    """What a communication hook gets: the gradients of some parameters, one behind the other.
+    """The argument of a communication hook: the concatenated gradients of some parameters.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> weight = plugrad.nn.Parameter(plugrad.ones(2, 2))
@@ -34,7 +34,7 @@ class GradBucket:
         self._is_last = is_last
 
     def index(self) -> int:
-        """Its place among the buckets of the backward pass, in the order of reduction."""
+        """Its index among the buckets of the backward pass, in the order of reduction."""
         return self._index
 
     def buffer(self) -> Tensor:
@@ -42,7 +42,7 @@ class GradBucket:
         return self._buffer
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Replace the tensor, say by one of another dtype."""
+        """Replace the tensor, for example by one of another dtype."""
         self._buffer = buffer
 
     def parameters(self) -> list[Tensor]:
@@ -65,7 +65,7 @@ class GradBucket:
 
 
 def views(flat: Tensor, parameters: Iterable[Tensor]) -> list[Tensor]:
-    """Parts of a tensor in the shapes of parameters, one behind the other."""
+    """Consecutive parts of a tensor, in the shapes of parameters."""
     found, start = [], 0
     for parameter in parameters:
         end = start + parameter.numel()
@@ -78,12 +78,12 @@ class Bucket:
     """A bucket of a reducer.
 
     Attributes:
-        indices: of its parameters, among those of the reducer.
+        indices: the indices of its parameters in the reducer.
         parameters: these.
-        flat: their gradients, one behind the other.
+        flat: their gradients, concatenated.
         views: the parts of `flat`, in the shapes of the parameters.
-        pending: how many gradients of the backward pass have not arrived yet.
-        future: of the reduction, once it was started.
+        pending: the number of gradients still to come in this backward pass.
+        future: the future of the reduction, once it has started.
     """
 
     def __init__(self, indices: Sequence[int], parameters: Sequence[Tensor]) -> None:
@@ -107,7 +107,7 @@ class Bucket:
                 view.copy_(grad)
 
     def fill(self, result: Tensor) -> None:
-        """Take over what the reduction gave, which may be another tensor than the bucket's."""
+        """Take the result of the reduction, which may be another tensor than the bucket's."""
         if result is not self.flat:
             self.flat.copy_(result.reshape(-1))
 
@@ -128,12 +128,12 @@ class Bucket:
 def assign_buckets(
     parameters: Sequence[Tensor], order: Sequence[int], limits: Sequence[int]
 ) -> list[list[int]]:
-    """Lists of indices, each for a bucket: of parameters of one dtype and device, in an order.
+    """Lists of indices, one for each bucket, of parameters with the same dtype and device.
 
     Args:
         order: the indices of the parameters, in the order in which gradients arrive.
-        limits: bytes after which a bucket is full: of the first bucket of a dtype and device, of
-            the second and so on; the last one is for all further ones.
+        limits: the bytes after which a bucket is full, for the first bucket of a dtype and device,
+            the second and so on; the last limit holds for all further ones.
     """
     found: list[list[int]] = []
     open_: dict[Any, list[int]] = {}
@@ -148,7 +148,7 @@ def assign_buckets(
             found.append(open_.pop(key))
             sizes[key] = 0
             made[key] = made.get(key, 0) + 1
-    # What is complete first is reduced first.
+    # Buckets that are complete first are reduced first.
     place = {index: position for position, index in enumerate(order)}
     found += open_.values()
     return sorted(found, key=lambda bucket: place[bucket[-1]])

@@ -33,41 +33,43 @@ DEFAULT_BUCKET_MB = 25
 
 
 class DistributedDataParallel(Module, Joinable):
-    """A module on every rank, each with its part of the batch. Gradients are the averages over all
-    ranks, so the ranks' parameters stay the same.
+    """A copy of a module on every rank, each with its part of the batch. Gradients are averaged
+    over all ranks, so the ranks' parameters stay the same.
 
-    Parameters and buffers begin as those of the first rank. Gradients are put into buckets and
-    reduced while backward still computes others. Names in the state dict begin with "module.". In
-    a group of one process it only calls the module.
+    Parameters and buffers start as those of the first rank. Gradients are collected in buckets,
+    which are reduced while backward still computes others. Names in the state dict begin with
+    "module.". In a group of one process, this only calls the module.
 
     Args:
         module: the model. Parameters that require grad must be the same on all ranks.
-        device_ids: the device of the model, which inputs are moved to, or None. Only None for
+        device_ids: the device of the model, or None; inputs are moved to it. It must be None for
             modules on the CPU.
         output_device: as `device_ids`.
         dim: not used.
-        broadcast_buffers: write the first rank's buffers to those of the others before each
-            forward, and at the beginning. PyTorch prefers `forward_sync_buffers`.
-        init_sync: compare parameters at the beginning, and begin with those of the first rank.
+        broadcast_buffers: copy the first rank's buffers to the others before each forward, and at
+            the start. PyTorch prefers `forward_sync_buffers`.
+        init_sync: compare parameters at the start, and copy those of the first rank.
         process_group: the ranks; all by default.
-        bucket_cap_mb: how large buckets are, in MiB; 25 by default, with a first one of 1 MiB.
-        find_unused_parameters: allow that some parameters get no gradient in an iteration. The
-            graph is gone through in each.
-        check_reduction: not used any more.
+        bucket_cap_mb: the size of buckets in MiB; by default 25, and 1 for the first bucket.
+        find_unused_parameters: allow that some parameters get no gradient in an iteration. Each
+            iteration then walks the graph.
+        check_reduction: deprecated and ignored.
         gradient_as_bucket_view: gradients are views of the buckets, which saves a copy of them.
-        static_graph: the same parameters get gradients in every iteration, in the same manner. It
-            allows reentrant checkpoints and unused parameters, at no cost after the first one.
+        static_graph: declare that the same parameters get gradients, equally often, in every
+            iteration. It allows reentrant checkpoints and unused parameters, at no cost after the
+            first iteration.
         device_mesh: a mesh of one dimension, instead of `process_group`.
-        bucket_cap_mb_list: the sizes of the first buckets; `bucket_cap_mb` is that of all further.
-        forward_sync_buffers: as `broadcast_buffers`, which also governs the beginning.
+        bucket_cap_mb_list: the sizes of the first buckets; `bucket_cap_mb` is the size of all
+            others.
+        forward_sync_buffers: as `broadcast_buffers`, but only before forward.
         delay_all_reduce_named_params, param_to_hook_all_reduce, mixed_precision: not supported;
             must be None.
-        skip_all_reduce_unused_params, batched_grad_copy: nothing depends on them.
+        skip_all_reduce_unused_params, batched_grad_copy: accepted and ignored.
 
     Raises:
         RuntimeError: no parameter requires grad, one has no data yet (lazy modules), or parameters
             differ between ranks.
-        ValueError: parameters on several types of devices, or `device_ids` that do not fit.
+        ValueError: parameters are on several types of devices, or `device_ids` do not fit.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> def program():
@@ -137,7 +139,7 @@ class DistributedDataParallel(Module, Joinable):
         self._limits = _limits(bucket_cap_mb, bucket_cap_mb_list)
         self._comm_hooks: list[tuple[CommHook, Any]] = []
         self.reducer: Reducer | None = None
-        # Hooks and buckets are for several ranks only.
+        # Hooks and buckets are needed only with several ranks.
         if self.process_group.size() > 1:
             if init_sync:
                 check_same_parameters(self._reduced_parameters(), self.process_group)
@@ -154,7 +156,7 @@ class DistributedDataParallel(Module, Joinable):
         self.forward_sync_buffers = value
 
     def _place(self, own: Sequence[Tensor], device_ids: Any, output_device: Any) -> None:
-        """Check the devices of the parameters, and keep that which inputs are moved to."""
+        """Check the devices of the parameters, and store the device to which inputs are moved."""
         devices = {p.device for p in own}
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
@@ -184,21 +186,21 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def _named(self, pairs: Any) -> list[tuple[str, Any]]:
-        """Parameters or buffers and their names, without those to be ignored."""
+        """Parameters or buffers and their names, without the ignored ones."""
         return [(name, each) for name, each in pairs if name not in self.parameters_to_ignore]
 
     def _reduced_parameters(self) -> list[tuple[str, Tensor]]:
-        """Those that require grad, each once."""
+        """Parameters that require grad, each once."""
         return [
             (name, p) for name, p in self._named(self.module.named_parameters()) if p.requires_grad
         ]
 
     def _buffers_to_sync(self) -> list[Tensor]:
-        """Asked anew each time: modules may have others by then."""
+        """Collected each time, because modules may have other buffers by then."""
         return [buffer for _, buffer in self._named(self.module.named_buffers())]
 
     def _send_states(self, root: int, *, buffers: bool) -> None:
-        """Write parameters and buffers of a rank of the group to those of the others."""
+        """Copy parameters and buffers of one rank of the group to the others."""
         tensors = [p.detach() for _, p in self._named(self.module.named_parameters())]
         broadcast_coalesced(
             tensors + (self._buffers_to_sync() if buffers else []), self.process_group, root
@@ -241,7 +243,7 @@ class DistributedDataParallel(Module, Joinable):
             reducer.rebuild()
         joining = self._join_config.enable
         if self._syncs_buffers():
-            # The first rank may have no inputs left, and old buffers.
+            # The first rank may have run out of inputs, so its buffers may be old.
             root = common_rank(self, True) if joining else 0
             self._sync_buffers(root)
         if joining:
@@ -267,20 +269,20 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward writes a rank's buffers to those of the others."""
+        """Whether the next forward copies a rank's buffers to the others."""
         return self.reducer is not None and self._syncs_buffers()
 
     def _sync_buffers(self, root: int) -> None:
         buffers = self._buffers_to_sync()
-        # A graph that saved a buffer, of a forward before, may still be run backward.
+        # An earlier forward's graph may have saved a buffer and still run backward.
         kept: Any = tuple(buffers)
         with plugrad.autograd._unsafe_preserve_version_counter(kept):
             broadcast_coalesced(buffers, self.process_group, root)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it gradients are accumulated and not reduced. The first forward and backward after
-        it reduce what was accumulated.
+        """A block in which gradients are accumulated and not reduced. The first forward and
+        backward after it reduce the accumulated gradients.
 
         >>> import plugrad, plugrad.distributed as dist
         >>> def program():
@@ -302,11 +304,11 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def expect_backward(self, outputs: Sequence[Tensor]) -> None:
-        """Average in the backward pass that comes, whose forward ran within `no_sync()`; as stages
-        of pipelines do, whose forward passes run ahead.
+        """Reduce in the coming backward pass although its forward ran within `no_sync()`. Pipeline
+        stages use it, because their forward passes run ahead.
 
         Args:
-            outputs: of that forward.
+            outputs: the outputs of that forward.
 
         Raises:
             NotImplementedError: the module was made with `static_graph=True`.
@@ -329,12 +331,12 @@ class DistributedDataParallel(Module, Joinable):
         throw_on_early_termination: bool = False,
     ) -> Join:
         """Context manager around a training loop in which ranks have different numbers of inputs:
-        see `plugrad.distributed.algorithms.Join`. At its end all ranks have the parameters of one
-        that was among the last.
+        see `plugrad.distributed.algorithms.Join`. At its end all ranks get the parameters of a rank
+        that finished last.
 
         Args:
-            divide_by_initial_world_size: divide sums of gradients by the number of all ranks, else
-                by that of the ranks that have inputs.
+            divide_by_initial_world_size: divide sums of gradients by the number of all ranks;
+                otherwise by the number of ranks that still have inputs.
             enable, throw_on_early_termination: see `Join`.
         """
         return Join(
@@ -345,7 +347,7 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """The hook for `Join`; it knows the keyword `divide_by_initial_world_size`."""
+        """The hook for `Join`; it takes the keyword `divide_by_initial_world_size`."""
         self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
         return DDPJoinHook(self)
 
@@ -362,18 +364,18 @@ class DistributedDataParallel(Module, Joinable):
     # Communication hooks
 
     def register_comm_hook(self, state: Any, hook: CommHook) -> None:
-        """Let a hook communicate the gradients, instead of a sum over the ranks.
+        """Register a hook that communicates the gradients in place of the default average.
 
         Args:
             state: the first argument of the hook.
             hook: `hook(state, bucket)` gets a `GradBucket` and returns a `plugrad.futures.Future`
-                of the averages, a tensor of as many elements. It is registered once, before the
-                first backward. See `plugrad.distributed.algorithms.ddp_comm_hooks`.
+                of the averages, a tensor with the same number of elements. Register it once, before
+                the first backward. See `plugrad.distributed.algorithms.ddp_comm_hooks`.
 
         Raises:
-            TypeError: the hook cannot be called.
-            ValueError: its annotations are of other types.
-            RuntimeError: there is one already.
+            TypeError: the hook is not callable.
+            ValueError: its annotations name other types.
+            RuntimeError: a hook is already registered.
 
         >>> import plugrad, plugrad.distributed as dist
         >>> from plugrad.distributed.algorithms.ddp_comm_hooks import default_hooks as default
@@ -392,13 +394,13 @@ class DistributedDataParallel(Module, Joinable):
             )
         self._comm_hooks.append((hook, state))
         if self.reducer is None:
-            # A hook may change gradients of one rank, too.
+            # Even on one rank, a hook may change gradients.
             self._make_reducer()
         else:
             self.reducer.comm_hook = state, hook
 
     def _set_static_graph(self) -> None:
-        """`static_graph=True`, for who has the module already; before the first iteration."""
+        """Set `static_graph=True` on an existing module, before the first iteration."""
         self.static_graph = True
         if self.reducer is not None:
             self._make_reducer()
@@ -407,7 +409,7 @@ class DistributedDataParallel(Module, Joinable):
     def _set_params_and_buffers_to_ignore_for_model(
         module: Any, params_and_buffers_to_ignore: Sequence[str]
     ) -> None:
-        """Leave parameters and buffers out, by their names in the module, before it is wrapped."""
+        """Exclude parameters and buffers, by their names in the module, before wrapping it."""
         module._ddp_params_and_buffers_to_ignore = list(params_and_buffers_to_ignore)
 
     # Copies
@@ -433,7 +435,7 @@ class DistributedDataParallel(Module, Joinable):
 
 
 def _refuse(**given: object) -> None:
-    """Arguments of PyTorch's that are not supported."""
+    """Reject PyTorch's arguments that are not supported."""
     for name, value in given.items():
         if value is not None:
             raise NotImplementedError(
@@ -468,7 +470,7 @@ def _check_parameters(own: Sequence[Tensor]) -> None:
 
 
 def _limits(cap: float | None, caps: Sequence[float] | None) -> list[int]:
-    """Bytes after which buckets are full, from the arguments."""
+    """The bytes after which buckets are full, from the arguments."""
     last = int((DEFAULT_BUCKET_MB if cap is None else cap) * (1 << 20))
     if caps is not None:
         return [*(int(each * (1 << 20)) for each in caps), last]
@@ -481,6 +483,6 @@ def _check_comm_hook(hook: Any) -> None:
     signature = inspect.signature(hook)
     bucket = signature.parameters.get("bucket")
     annotation = GradBucket if bucket is None else bucket.annotation
-    # As text, it may be an alias.
+    # A string annotation may be an alias.
     if annotation not in (GradBucket, inspect.Parameter.empty) and not isinstance(annotation, str):
         raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")

@@ -1,4 +1,4 @@
-"""What DistributedDataParallel does on ranks whose inputs are used up, and how ranks agree."""
+"""What DistributedDataParallel does on ranks that have run out of inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DDPJoinHook", "common_rank", "sum_over"]
 
 
 def common_rank(model: DistributedDataParallel, candidate: bool) -> int:
-    """The largest rank of the group among those that are candidates."""
+    """The largest rank of the group among the candidates."""
     group = model.process_group
     found = plugrad.tensor([group.rank() if candidate else -1], device=model.device)
     all_reduce(found, ReduceOp.MAX, group)
@@ -31,7 +31,7 @@ def sum_over(model: DistributedDataParallel, value: int) -> int:
 
 
 class DDPJoinHook(JoinHook):
-    """Calls the collectives of an iteration in the order in which the others call them."""
+    """Calls the collectives of an iteration in the same order as the other ranks."""
 
     def __init__(self, model: DistributedDataParallel) -> None:
         self.model = model
@@ -44,7 +44,7 @@ class DDPJoinHook(JoinHook):
         reducer.rebuild()
         if model.will_sync_module_buffers():
             model._sync_buffers(common_rank(model, False))
-        # What the others do after this iteration depends on it.
+        # The next steps of the other ranks depend on it.
         model.require_forward_param_sync = sum_over(model, 0) > 0
         if model.require_forward_param_sync:
             reducer.shadow()

@@ -1,4 +1,5 @@
-"""All ranks begin alike: parameters are compared, then those of one rank sent to the others."""
+"""Equal initial states on all ranks: compares parameters, then sends those of one rank to the
+others."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from plugrad_distributed.groups.process_group import ProcessGroup
 
 __all__ = ["broadcast_coalesced", "check_same_parameters", "find_tensors"]
 
-# So much is sent as one message at most.
+# The largest message, in bytes.
 COALESCED_BYTES = 250 << 20
 
 
@@ -23,10 +24,10 @@ def check_same_parameters(named: Sequence[tuple[str, Tensor]], group: ProcessGro
     """Raise unless the parameters have the same names, shapes and dtypes on all ranks.
 
     Raises:
-        RuntimeError: on all ranks alike. It names the first parameter that differs.
+        RuntimeError: they differ; raised on all ranks. It names the first parameter that differs.
     """
     mine = [(name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in named]
-    # 7 bytes, so that it is not a negative number.
+    # 7 bytes, so that the number is not negative.
     digest = int.from_bytes(hashlib.sha256(repr(mine).encode()).digest()[:7], "big")
     digests = plugrad.zeros(group.size(), dtype=plugrad.int64)
     all_gather_into_tensor(digests, plugrad.tensor([digest]), group)
@@ -40,7 +41,7 @@ def check_same_parameters(named: Sequence[tuple[str, Tensor]], group: ProcessGro
 
 
 def _difference(first: int, expected: list[Any], rank: int, found: list[Any]) -> str:
-    """What differs between the parameters of two ranks."""
+    """The message about the difference between the parameters of two ranks."""
     if len(found) != len(expected):
         return (
             f"DDP expects same model across all ranks, but Rank {first} has {len(expected)} "
@@ -63,8 +64,8 @@ def _difference(first: int, expected: list[Any], rank: int, found: list[Any]) ->
 
 
 def broadcast_coalesced(tensors: Iterable[Tensor], group: ProcessGroup, root: int) -> None:
-    """Write tensors of the rank `root` of the group to those of the others, few large messages
-    instead of many small ones."""
+    """Copy tensors of the rank `root` of the group to the others, in few large messages instead of
+    many small ones."""
     by_kind: dict[Any, list[Tensor]] = {}
     for tensor in tensors:
         by_kind.setdefault((tensor.dtype, tensor.device), []).append(tensor.detach())
@@ -75,7 +76,7 @@ def broadcast_coalesced(tensors: Iterable[Tensor], group: ProcessGroup, root: in
 
 
 def _parts(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
-    """The tensors in lists, each of a message."""
+    """Lists of tensors, one for each message."""
     found: list[list[Tensor]] = [[]]
     size = 0
     for tensor in tensors:

@@ -26,11 +26,11 @@ CommHook = Callable[[Any, GradBucket], Any]
 class Reducer:
     """Reduces the gradients of a model's parameters.
 
-    A hook on each parameter hears that its gradient of this backward pass is complete. Once those
-    of a bucket are, the bucket is filled and its reduction started; buckets are reduced in one
-    order on all ranks. When the backward pass is over, a callback of the engine waits for the
-    reductions and hands the results out. After the first pass the buckets are made anew, in the
-    order in which gradients arrived on the first rank.
+    A hook on each parameter runs when its gradient of this backward pass is complete. When all
+    gradients of a bucket are complete, the bucket is filled and its reduction starts; all ranks
+    reduce buckets in the same order. At the end of the backward pass, a callback of the engine
+    waits for the reductions and distributes the results. After the first pass the buckets are
+    rebuilt in the order in which gradients arrived on the first rank.
 
         forward ─ prepare ─ backward ─ arrived(i) … ─ start bucket 0 … ─ arrived(j) … ─ finish
                                           │ fill, divide, all_reduce ─────── wait ────────┘
@@ -39,8 +39,8 @@ class Reducer:
         named: the parameters and their names.
         limits: bytes after which a bucket is full; see `assign_buckets`.
         as_view: gradients are views of the buckets afterwards.
-        find_unused: which parameters take part is found anew in each pass.
-        static_graph: it is found in the first pass, with how often each gradient arrives.
+        find_unused: each pass determines which parameters take part.
+        static_graph: the first pass determines it, and how often each gradient arrives.
     """
 
     def __init__(
@@ -76,15 +76,15 @@ class Reducer:
         self._unused: list[int] = []
         self._marked_unused = False
         self._used = [0] * count
-        # How often gradients arrived on all ranks together, where that is asked.
+        # How often gradients arrived on all ranks together, if that is needed.
         self._somewhere: list[int] | None = None
-        # Of a static graph, once it is known: how often gradients arrive.
+        # How often gradients arrive in a static graph, once it is known.
         self._visits: list[int] | None = None
         self._left: list[int] = [0] * count
         self._register_hooks()
 
     def _register_hooks(self) -> None:
-        """The hooks know the reducer weakly and go with it."""
+        """The hooks refer to the reducer weakly and are removed with it."""
         weak = weakref.ref(self)
 
         def hook(index: int, parameter: Tensor) -> None:
@@ -110,7 +110,7 @@ class Reducer:
     # Before backward
 
     def check_finished(self) -> None:
-        """Raise if the reduction of the former pass is not finished.
+        """Raise if the reduction of the previous pass is not finished.
 
         Raises:
             RuntimeError: parameters got no gradient in it.
@@ -129,8 +129,8 @@ class Reducer:
         )
 
     def rebuild(self) -> bool:
-        """Make the buckets anew, in the order of arrival on the first rank; once, after the first
-        reduction. All ranks call this before forward."""
+        """Rebuild the buckets once, after the first reduction, in the order of arrival on the first
+        rank. All ranks call this before forward."""
         self.check_finished()
         self._finished_inside = False
         if self.rebuilt or self._arrived_once is None or self.find_unused:
@@ -146,7 +146,7 @@ class Reducer:
         kept = {id(p): p.grad for p in self.parameters if id(p.grad) in former}
         self._make_buckets()
         with plugrad.no_grad():
-            # Gradients that were views of the former buckets become views of the new ones.
+            # Gradients that were views of the old buckets become views of the new ones.
             for bucket in self.buckets:
                 for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
                     grad = kept.get(id(parameter))
@@ -185,17 +185,17 @@ class Reducer:
         """A gradient was accumulated."""
         with self._lock:
             asked = self.find_unused or (self.static_graph and self._visits is None)
-            # Also in passes that are not reduced: they count for the one that is.
+            # Also in passes without reduction: they count for the next pass with reduction.
             if asked and self.parameters[index].grad is not None:
                 self._used[index] += 1
             if self._finished_inside:
-                # Reentrant: the pass around the one that was reduced goes on.
+                # Reentrant: the pass around the reduced one is still running.
                 self._raise_twice(index)
             if not self._expecting:
                 return
             self._arrivals.append(index)
             if self.static_graph and self._visits is None:
-                # How often gradients arrive is not known before the pass is over.
+                # How often gradients arrive is known only at the end of the pass.
                 return
             if not self._marked_unused:
                 self._marked_unused = True
@@ -232,7 +232,7 @@ class Reducer:
         )
 
     def _start(self, number: int) -> None:
-        """Start the reduction of a bucket, and let those before it move on."""
+        """Start the reduction of a bucket, and let earlier ones progress."""
         bucket = self.buckets[number]
         with plugrad.no_grad():
             bucket.gather()
@@ -290,7 +290,7 @@ class Reducer:
             self._finish()
 
     def _finish(self) -> None:
-        """Wait for all reductions and hand the gradients out."""
+        """Wait for all reductions and distribute the gradients."""
         with self._lock, plugrad.no_grad():
             for bucket in self.buckets:
                 bucket.fill(reduced(bucket.future, bucket.flat))
@@ -302,13 +302,13 @@ class Reducer:
             if self._arrived_once is None:
                 self._arrived_once = _whole(self._arrivals, self.order)
             self._expecting = self._unfinished = False
-            # Within a node of another pass: that goes on, and may bring further gradients.
+            # Within a node of another pass, which continues and may bring more gradients.
             self._finished_inside = _current_autograd_node() is not None
             self._reset()
 
     def _agree_on_used(self) -> list[int] | None:
-        """Which parameters got a gradient on any rank; None for all. Those that did not keep the
-        gradient that they had before."""
+        """Which parameters got a gradient on any rank; None for all. The others keep their previous
+        gradient."""
         if self.find_unused or (self.static_graph and self._somewhere is None):
             sums = plugrad.tensor(self._used, dtype=plugrad.int32)
             all_reduce(sums, ReduceOp.SUM, self.group)
@@ -316,11 +316,11 @@ class Reducer:
             self._used = [0] * len(self._used)
         return self._somewhere
 
-    # On a rank whose inputs are used up, while others go on
+    # On a rank that has run out of inputs, while others continue
 
     def shadow(self) -> None:
-        """Take part in the reductions of a backward pass with zeros. Gradients are those of the
-        others then, for optimizers that join, too."""
+        """Take part in the reductions of a backward pass with zeros. The gradients are then those
+        of the others, which optimizers that join need."""
         self._arrivals = []
         self._used = [0] * len(self.parameters)
         with plugrad.no_grad():
@@ -330,13 +330,13 @@ class Reducer:
 
 
 def reduced(future: Work | Future[Any], flat: Tensor) -> Tensor:
-    """What a reduction gave, once it is over."""
+    """The result of a reduction, once it is complete."""
     if isinstance(future, Work):
         future.wait()
         return flat
     found = future.wait()
     if isinstance(found, list | tuple) and len(found) == 1:
-        # That of an operation as it is, without `then`.
+        # The future of a plain operation, without `then`.
         found = found[0]
     if not isinstance(found, Tensor) or found.numel() != flat.numel():
         raise TypeError(
@@ -347,7 +347,7 @@ def reduced(future: Work | Future[Any], flat: Tensor) -> Tensor:
 
 
 def _whole(arrivals: Sequence[int], order: Sequence[int]) -> list[int]:
-    """The order of arrival, each parameter once, those that did not arrive last."""
+    """The order of arrival, each parameter once; those that did not arrive come last."""
     return list(dict.fromkeys([*arrivals, *order]))
 
 
@@ -365,14 +365,14 @@ def _reached(outputs: Sequence[Tensor]) -> set[int]:
         for following, _ in node.next_functions:
             if following is not None and id(following) not in seen:
                 seen.add(id(following))
-                # Kept, so that no other node gets its id.
+                # Kept alive, so that no other node gets its id.
                 nodes.append(following)
                 waiting.append(following)
     return found
 
 
 def _after_pass(callback: Callable[[], None]) -> None:
-    """Call a function when the backward pass that runs is complete."""
+    """Call a function when the running backward pass is complete."""
     engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - types do not know it
     engine.queue_callback(callback)
 

@@ -1,5 +1,5 @@
-"""The last node of a model's graph: by it a backward pass that begins at any output of the model
-reaches all of its parameters, and the model hears that it began."""
+"""The last node of a model's graph. A backward pass from any output of the model goes through it,
+so it reaches all parameters, and the model is told that the pass began."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Sink(plugrad.autograd.Function):
 
 
 def through_sink(output: Any, begun: Callable[[], None]) -> Any:
-    """An output, its tensors that have a graph replaced by copies after one common node.
+    """An output in which all tensors with a graph are replaced by copies behind one common node.
 
     Args:
         output: tensors, in lists, tuples and dicts.

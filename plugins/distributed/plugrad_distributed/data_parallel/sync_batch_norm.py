@@ -1,4 +1,4 @@
-"""Batch normalisation over the batches of all ranks, of differentiable operators."""
+"""Batch normalisation over the batches of all ranks, built from differentiable operators."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def sync_batch_norm(
     eps: float,
     group: ProcessGroup,
 ) -> Tensor:
-    """Normalise each channel by mean and variance over the inputs of all ranks.
+    """Normalise each channel by the mean and variance of all ranks' inputs.
 
-    Each rank sends its mean, its sum of squared deviations and its count, once; batches may be of
-    different sizes, or empty. Gradients are those of the sum of the losses of all ranks.
+    Each rank sends its mean, its sum of squared deviations and its count once. Batches may differ
+    in size or be empty. Gradients are those of the sum of all ranks' losses.
 
     Args:
         input: (N, C, ...); N may differ between ranks.
@@ -34,7 +34,7 @@ def sync_batch_norm(
         momentum: the weight of this batch in the running statistics.
 
     Raises:
-        ValueError: all ranks together have one value per channel, or none.
+        ValueError: all ranks together have only one value per channel, or none.
 
     Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing
     sample variances", 1979.

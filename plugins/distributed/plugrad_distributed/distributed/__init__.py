@@ -1,7 +1,7 @@
-"""`plugrad.distributed`: several processes that work together, by the names of `torch.distributed`.
+"""`plugrad.distributed`: cooperating processes, under the names of `torch.distributed`.
 
 `init_process_group` makes the group of all processes; collectives such as `all_reduce` move tensors
-between them. `plugrad.distributed.functional` has those with gradients.
+between them. `plugrad.distributed.functional` has collectives with gradients.
 
 >>> import plugrad, plugrad.distributed as dist
 >>> dist.init_process_group("alone")
@@ -153,7 +153,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Meshes, which are made of groups, at their first use."""
+    """Loads meshes, which are built on groups, at their first use."""
     if name not in ("DeviceMesh", "init_device_mesh"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from plugrad_distributed.mesh import device_mesh

@@ -1,4 +1,4 @@
-"""Backend: the name of who carries the bytes, as programs for PyTorch write it."""
+"""Backend: the name of a carrier, as programs for PyTorch write it."""
 
 from __future__ import annotations
 

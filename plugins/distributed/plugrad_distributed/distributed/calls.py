@@ -1,4 +1,5 @@
-"""What all functions that communicate share: checks of arguments, and who is asked."""
+"""Shared code of all functions that communicate: checks of arguments, and the choice of the
+carrier."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def check_tensor(value: object, function: str, argument: str) -> Tensor:
 
 
 def check_list(value: object, function: str, argument: str, count: int | None) -> list[Tensor]:
-    """The tensors of a list, which must be `count`; TypeError or ValueError for anything else."""
+    """The `count` tensors of a list; TypeError or ValueError for anything else."""
     if not isinstance(value, Sequence) or not all(isinstance(item, Tensor) for item in value):
         raise TypeError(
             f"{function}(): expected parameter `{argument}` of type list of Tensors but got "
@@ -69,7 +70,7 @@ def check_list(value: object, function: str, argument: str, count: int | None) -
 
 
 def check_reduction(op: Any, tensor: Tensor, function: str) -> ReduceOp:
-    """The reduction, if tensors of that dtype can be put together so."""
+    """The reduction, if it is defined for that dtype."""
     found = op if isinstance(op, ReduceOp) else ReduceOp.named(op)
     dtype = tensor.dtype
     if found is ReduceOp.SUM:
@@ -87,13 +88,13 @@ _OF_BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def is_watched(tensor: Tensor) -> bool:
-    """Whether more than the tensor's memory is at stake: somebody listens to operators, or it is a
-    transform's, has no data or cannot be written to. Then an operator is called instead."""
+    """Whether the call must go through an operator instead of the tensor's memory: a mode or trace
+    observes operators, or the tensor belongs to a transform, has no data or is read-only."""
     return not is_direct(tensor)
 
 
 class Described:
-    """A call as messages show it: text that is made only where a message needs it."""
+    """A call as text for messages, which is built only when a message needs it."""
 
     __slots__ = ("_dtype", "_more", "_name", "_shape")
 
@@ -109,12 +110,12 @@ class Described:
 
 
 def described(name: str, tensor: Tensor, more: str = "") -> Described:
-    """A call as messages show it."""
+    """A call as text for messages."""
     return Described(name, tensor.dtype, tensor.shape, more)
 
 
 def finished(work: Work, async_op: bool) -> Work | None:
-    """The work, or None once it is over."""
+    """The work, or None once it is complete."""
     if async_op:
         return work.in_background()
     work.wait()
@@ -122,7 +123,7 @@ def finished(work: Work, async_op: bool) -> Work | None:
 
 
 def after(*steps: Callable[[], None] | None) -> Callable[[], None]:
-    """Functions one after the other, as one."""
+    """One function that calls several in order."""
 
     def run() -> None:
         for step in steps:
@@ -133,21 +134,22 @@ def after(*steps: Callable[[], None] | None) -> Callable[[], None]:
 
 
 def over(group: ProcessGroup, what: object, results: Sequence[Tensor]) -> Work:
-    """Work that is over already."""
+    """Work that is already complete."""
     return Work(group, what, None, None, results)
 
 
 def in_terms_of(
     found: Tensor, out: Tensor, group: ProcessGroup, what: object, async_op: bool
 ) -> Work | None:
-    """What an operator gave, written to where it belongs."""
+    """Write an operator's result to its destination."""
     with plugrad.no_grad():
         out.copy_(found)
     return finished(over(group, what, [out]), async_op)
 
 
 def root_of(ranks: ProcessGroup, rank: int | None, in_group: int | None, name: str) -> int:
-    """The number in the group of a source or destination, which is given by either number."""
+    """The number in the group of a source or destination, given by its global number or its number
+    in the group."""
     if rank is not None and in_group is not None:
         raise ValueError(f"Can't specify both {name} and group_{name}")
     if in_group is not None:

@@ -1,4 +1,4 @@
-"""`plugrad.distributed.device_mesh`: ranks in a grid, by the names of PyTorch's module."""
+"""`plugrad.distributed.device_mesh`: ranks in a grid, under the names of PyTorch's module."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Collectives that return new tensors and have gradients: those of the sum of the losses of all
-ranks. Each is an operator of `plugrad.ops.distributed`."""
+"""Differentiable collectives that return new tensors. Gradients are those of the sum of all ranks'
+losses. Each is an operator of `plugrad.ops.distributed`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _ops() -> Any:
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """What the tensors of all ranks give together, on each of them."""
+    """The reduction of all ranks' tensors, on every rank."""
     tensor = check_tensor(tensor, "all_reduce", "tensor")
     op = check_reduction(op, tensor, "all_reduce")
     found: Tensor = _ops().all_reduce(tensor, op.value, _group(group, "all_reduce").name)
@@ -49,7 +49,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = N
 def reduce(
     tensor: Tensor, dst: int, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """What the tensors of all ranks give together, on the rank `dst`; zeros on the others."""
+    """The reduction of all ranks' tensors, on the rank `dst`; zeros on the others."""
     tensor = check_tensor(tensor, "reduce", "tensor")
     op = check_reduction(op, tensor, "reduce")
     ranks = _group(group, "reduce")
@@ -66,7 +66,7 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 
 def all_gather(tensor: Tensor, dim: int = 0, group: Any = None) -> Tensor:
-    """The tensors of all ranks, of one shape, joined along a dimension."""
+    """The tensors of all ranks, of one shape, concatenated along a dimension."""
     tensor = check_tensor(tensor, "all_gather", "tensor")
     found: Tensor = _ops().all_gather(tensor, dim, _group(group, "all_gather").name)
     return found
@@ -75,7 +75,7 @@ def all_gather(tensor: Tensor, dim: int = 0, group: Any = None) -> Tensor:
 def reduce_scatter(
     tensor: Tensor, dim: int = 0, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """Part r, on rank r, of what the tensors of all ranks give together, along a dimension."""
+    """The reduction of all ranks' tensors, cut along a dimension: rank r gets part r."""
     tensor = check_tensor(tensor, "reduce_scatter", "tensor")
     op = check_reduction(op, tensor, "reduce_scatter")
     name = _group(group, "reduce_scatter").name
@@ -89,7 +89,7 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """Parts of the tensors of all ranks along the first dimension: rank r gets part r of each."""
+    """Exchange parts along the first dimension: rank r gets part r of every rank's tensor."""
     tensor = check_tensor(tensor, "all_to_all_single", "tensor")
     found: Tensor = _ops().all_to_all_single(
         tensor,
@@ -101,7 +101,8 @@ def all_to_all_single(
 
 
 def gather(tensor: Tensor, dst: int, dim: int = 0, group: Any = None) -> Tensor:
-    """The tensors of all ranks joined along a dimension, on the rank `dst`; nothing on others."""
+    """The tensors of all ranks concatenated along a dimension, on the rank `dst`; an empty tensor
+    on others."""
     tensor = check_tensor(tensor, "gather", "tensor")
     ranks = _group(group, "gather")
     found: Tensor = _ops().gather(tensor, ranks.local(dst, "dst"), dim, ranks.name)
@@ -109,8 +110,8 @@ def gather(tensor: Tensor, dst: int, dim: int = 0, group: Any = None) -> Tensor:
 
 
 def scatter(tensor: Tensor, src: int, dim: int, size: Sequence[int], group: Any = None) -> Tensor:
-    """Part r, on rank r, of the tensor of the rank `src` along a dimension; a part is of a size.
-    Tensors of other ranks only say device and dtype."""
+    """Cut the tensor of the rank `src` along a dimension: rank r gets part r, which has the given
+    size. Tensors of other ranks only give device and dtype."""
     tensor = check_tensor(tensor, "scatter", "tensor")
     ranks = _group(group, "scatter")
     found: Tensor = _ops().scatter(tensor, ranks.local(src, "src"), dim, list(size), ranks.name)
@@ -128,8 +129,8 @@ def send(tensor: Tensor, dst: int, tag: int = 0, group: Any = None) -> Tensor:
 def recv(
     like: Tensor, src: int, size: Sequence[int] | None = None, tag: int = 0, group: Any = None
 ) -> Tensor:
-    """A tensor from the rank `src`, of the dtype and device of another, and of its size unless that
-    is given. If `like` requires grad, backward sends the gradient to where `send` was called."""
+    """Receive a tensor from the rank `src`, with the dtype, device and, by default, size of `like`.
+    If `like` requires grad, backward sends the gradient to the rank that called `send`."""
     like = check_tensor(like, "recv", "like")
     ranks = _group(group, "recv")
     shape = list(like.shape if size is None else size)

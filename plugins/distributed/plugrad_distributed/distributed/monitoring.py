@@ -1,4 +1,4 @@
-"""monitored_barrier: rank 0 hears each of the others, and knows who is missing."""
+"""monitored_barrier: rank 0 gets a message from each rank, so it knows which are missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def meet(group: ProcessGroup, limit: float, name_all: bool) -> None:
     what = "monitored_barrier()"
     if group.rank() != 0:
         Work(group, what, carrier.send(note, 0, HERE), None, (), limit).wait()
-        # Rank 0 may wait as long itself before it gives up.
+        # Rank 0 may itself wait this long before it gives up.
         Work(group, what, carrier.recv(np.empty(1, np.uint8), 0, GO_ON), None, ()).wait(limit * 1.5)
         return
     pending = {

@@ -1,5 +1,5 @@
-"""Collectives of any Python objects, which pickle turns into bytes. Only for ranks that trust one
-another: unpickling runs what the sender chose."""
+"""Collectives of any Python objects, through pickle. Use them only among ranks that trust one
+another: unpickling can run code that the sender chose."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _check_room(function: str, argument: str, values: Any, ranks: ProcessGroup) 
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Write the object of rank r to place r of a list, on all ranks.
+    """Write the object of rank r to position r of a list, on all ranks.
 
     >>> import plugrad.distributed as dist
     >>> def program():
@@ -86,7 +86,7 @@ def gather_object(
     group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """`all_gather_object` for the rank `dst` alone, which alone gives a list."""
+    """`all_gather_object` on the rank `dst` only, which alone passes a list."""
     ranks = member(group, "gather_object")
     if ranks is None:
         return
@@ -116,8 +116,8 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Write the objects of a list of the rank `src` to the lists of the others, which have as many
-    places. `device` is not needed."""
+    """Copy the objects of a list on the rank `src` to the lists of the others, which must have the
+    same length. `device` is ignored."""
     ranks = member(group, "broadcast_object_list")
     if ranks is None:
         return
@@ -147,7 +147,8 @@ def scatter_object_list(
     group: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Write the r-th object of a list of the rank `src` to the first place of a list of rank r."""
+    """Write the r-th object of a list on the rank `src` to the first position of a list on rank
+    r."""
     ranks = member(group, "scatter_object_list")
     if ranks is None:
         return
@@ -179,7 +180,7 @@ def send_object_list(
     device: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """Send the objects of a list to a rank. `device` is not needed."""
+    """Send the objects of a list to a rank. `device` is ignored."""
     data = _packed(list(object_list))
     send(plugrad.tensor([data.numel()]), dst, group, group_dst=group_dst)
     send(data, dst, group, group_dst=group_dst)
@@ -192,7 +193,7 @@ def recv_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> int:
-    """Receive objects into the places of a list, and return who sent them."""
+    """Receive objects into a list, and return the sender."""
     size = plugrad.zeros(1, dtype=plugrad.int64)
     sender = recv(size, src, group, group_src=group_src)
     if sender < 0:

@@ -43,10 +43,10 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Start to send a tensor to a rank; it must not be written to before the work is over.
+    """Start to send a tensor to a rank. Do not write to the tensor before the work is complete.
 
     Args:
-        dst: the rank, by its number among all; `group_dst` is its number in the group.
+        dst: the rank, by its global number; `group_dst` is its number in the group.
         tag: `recv` with the same tag receives it.
     """
     work = _sent(tensor, dst, group, tag, group_dst)
@@ -80,8 +80,8 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Start to receive into a tensor, from a rank or, without one, from whichever sends first; it
-    must not be read before the work is over."""
+    """Start to receive into a tensor, from a rank or, without one, from whichever sends first. Do
+    not read the tensor before the work is complete."""
     work = _received(tensor, src, group, tag, group_src)
     return None if work is None else work.in_background()
 
@@ -134,7 +134,7 @@ def recv(
     """Receive into a tensor, from a rank or, without one, from whichever sends first.
 
     Returns:
-        The sender, by its number among all; -1 on ranks that are not in the group.
+        The sender, by its global number; -1 on ranks that are not in the group.
     """
     work = _received(tensor, src, group, tag, group_src)
     if work is None:
@@ -148,8 +148,8 @@ class P2POp:
 
     Args:
         op: `isend` or `irecv`.
-        tensor: what is sent, or received into.
-        peer: the other rank, by its number among all; `group_peer` is its number in the group.
+        tensor: the tensor to send, or to receive into.
+        peer: the other rank, by its global number; `group_peer` is its number in the group.
         tag: see `isend`.
     """
 
@@ -176,7 +176,7 @@ class P2POp:
 
 
 def _carrier_of(item: P2POp) -> Any:
-    """Who carries the message; None on a rank that is not in the group."""
+    """The group of the message; None on a rank that is not in it."""
     ranks = get_group(item.group, "batch_isend_irecv")
     return None if ranks is None else ranks.carrier(item.tensor.device.type)
 

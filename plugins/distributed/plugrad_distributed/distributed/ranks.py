@@ -1,4 +1,4 @@
-"""run_ranks: a function on several ranks that are threads of this process."""
+"""run_ranks: runs a function on several ranks, as threads of this process."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ def run_ranks(
     *args: Any,
     timeout: timedelta | float = 60.0,
 ) -> list[Any]:
-    """Call a function on `world_size` ranks, each of them a thread with a world of its own, and
-    return what each gave.
+    """Call a function on `world_size` ranks, each a thread with its own world, and return the
+    results by rank.
 
-    `get_rank`, `all_reduce` and all other functions work there as they do in processes: programs
-    are tried and tested that way without MPI. The default group is there already.
+    `get_rank`, `all_reduce` and all other functions work there as in processes, so programs can be
+    tested without MPI. The default group already exists.
 
-    What a process has once, the ranks share, such as random numbers. One function is captured at a
-    time, so a step for `plugrad.compile` cannot communicate here. Backward passes stay on the
+    Ranks share the state of the process, such as its random numbers. Only one thread can capture at
+    a time, so a step for `plugrad.compile` cannot communicate here. Backward passes stay on the
     rank's thread.
 
     Raises:
-        Exception: that of the first rank which failed; others stop at their next collective.
+        Exception: the exception of the first rank that failed; others stop at their next
+            collective.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> def total():
@@ -55,7 +56,7 @@ def run_ranks(
             init_process_group(
                 "fake", timeout=timeout, rank=rank, world_size=world_size, pg_options=exchange
             )
-            # Ranks would share the threads of devices, and a rank that waits there hold up others.
+            # Ranks would share device threads, where a waiting rank would block the others.
             with plugrad.autograd.set_multithreading_enabled(False):
                 results[rank] = function(*args)
         except BaseException as error:
@@ -73,7 +74,7 @@ def run_ranks(
     for thread in threads:
         thread.join()
     if exchange.failed:
-        # Those that failed since another one had are not the cause.
+        # Ranks that failed because another one had are not the cause.
         first = [
             error
             for error in exchange.failed.values()

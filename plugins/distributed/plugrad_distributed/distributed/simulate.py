@@ -1,5 +1,5 @@
-"""`plugrad.distributed.simulate`: step time and memory on many ranks, predicted from a profile of
-one and from what communication costs.
+"""`plugrad.distributed.simulate`: predicts step time and memory on many ranks from a profile of one
+and the cost of communication.
 
 >>> from plugrad.distributed.simulate import Costs
 >>> costs = Costs.of(latency=1e-6, bandwidth=1e9)

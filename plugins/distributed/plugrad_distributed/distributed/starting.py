@@ -1,4 +1,4 @@
-"""Groups come and go: `init_process_group`, `new_group`, and questions about them."""
+"""Creating and destroying groups: `init_process_group`, `new_group`, and queries about them."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ __all__ = [
 ]
 
 DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
-# How MPI's ways to start programs tell a process that it is one of several.
+# Variables by which MPI's launchers tell a process that it is one of several.
 STARTED_BY_MPI: Final = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
 
 
 class _NoMember:
-    """What `new_group` gives to ranks that are not in the group."""
+    """The result of `new_group` on ranks that are not in the group."""
 
     def __repr__(self) -> str:
         return "<not a member of this group>"
@@ -63,7 +63,7 @@ class _GroupsOfARank(type):
 
 
 class GroupMember(metaclass=_GroupsOfARank):
-    """`WORLD`, the group of all ranks, and what stands for a group that a rank is not in."""
+    """`WORLD`, the group of all ranks, and the object that stands for a group without this rank."""
 
     NON_GROUP_MEMBER: Any = _NoMember()
 
@@ -83,31 +83,32 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Make the group of all processes. Each of them calls this once, before anything else here.
+    """Create the group of all processes. Each process calls this once, before any other function of
+    this module.
 
     Args:
-        backend: who carries the bytes: ``"mpi"``, ``"alone"`` (one process), ``"fake"`` (see
-            `run_ranks`), or what another plugin provides; by device, ``"cpu:mpi,cuda:nccl"``. Left
-            out, it is MPI if that started the process, else ``"alone"``.
-        init_method: where processes meet that no program of MPI started. ``"env://"``, which None
-            means, too: rank and size are those of the environment's `RANK` and `WORLD_SIZE`, as
-            torchrun sets them, and rank 0 listens at `MASTER_ADDR` and `MASTER_PORT`.
-            ``"tcp://host:port"``: it listens there. ``"file:///path"``: it writes to this file,
-            which must not exist, where it listens. Under mpiexec and if `world_size` is 1, nothing
-            depends on it.
-        timeout: how long an operation may take, as a timedelta or in seconds; 30 minutes.
-        world_size: how many processes there are, if they should be so many.
-        rank: this process's number, if it should be that one.
-        store: None; if `world_size` is 1, nothing depends on it.
+        backend: the carrier: ``"mpi"``, ``"alone"`` (one process), ``"fake"`` (see `run_ranks`), or
+            the name of another plugin's carrier; by device, ``"cpu:mpi,cuda:nccl"``. By default MPI
+            if it started the process, else ``"alone"``.
+        init_method: where processes meet if no MPI launcher started them. ``"env://"``, also meant
+            by None: rank and size come from the variables `RANK` and `WORLD_SIZE`, as torchrun sets
+            them, and rank 0 listens at `MASTER_ADDR` and `MASTER_PORT`. ``"tcp://host:port"``: rank
+            0 listens there. ``"file:///path"``: rank 0 writes its address to this file, which must
+            not exist yet. It is ignored under mpiexec and if `world_size` is 1.
+        timeout: how long an operation may take, as a timedelta or in seconds; by default 30
+            minutes.
+        world_size: the number of processes; by default that of the launcher.
+        rank: this process's number; by default that of the launcher.
+        store: must be None; ignored if `world_size` is 1.
         group_name: the group's name.
-        pg_options: for the carrier.
-        device_id: the device of this process, which is made the current one if it has a number.
+        pg_options: options for the carrier.
+        device_id: the device of this process; it becomes the current one if it has an index.
 
     Raises:
         ValueError: an argument is wrong, or the group exists already.
         PluginError: the backend's package is not installed.
-        DistTimeoutError: a process did not come.
-        DistNetworkError: rank 0 cannot listen, or the processes do not agree who they are.
+        DistTimeoutError: a process did not arrive.
+        DistNetworkError: rank 0 cannot listen, or the processes disagree about ranks or size.
 
     >>> import plugrad.distributed as dist
     >>> dist.init_process_group("alone")
@@ -143,13 +144,13 @@ def init_process_group(
 
 
 def _is_of_mpi() -> bool:
-    """Whether one of MPI's ways to start programs started this process. What torchrun starts in a
-    job of SLURM is told the place of torchrun itself."""
+    """Whether an MPI launcher started this process. In a job of SLURM, processes of torchrun see
+    SLURM's variables of torchrun itself, which do not count."""
     return not is_torchelastic_launched() and any(name in os.environ for name in STARTED_BY_MPI)
 
 
 def _mpi_runs() -> bool:
-    """Whether MPI was started in this process, which can be done once."""
+    """Whether MPI was started in this process, which is possible only once."""
     loaded = sys.modules.get("mpi4py.MPI")
     return loaded is not None and bool(loaded.Is_initialized())
 
@@ -161,11 +162,11 @@ def _meeting(
     world_size: int,
     limit: float,
 ) -> contextlib.AbstractContextManager[None]:
-    """Within it, processes that no program of MPI started are ranks of one, if a carrier wants so.
+    """A block in which processes without an MPI launcher become ranks of one program, if a carrier
+    needs it.
 
     Raises:
-        ValueError: the program asks for a meeting that the carriers do not have, or a rank is
-            missing.
+        ValueError: the carriers do not support the requested `init_method`, or a rank is missing.
     """
     if _is_of_mpi() or world_size == 1:
         return contextlib.nullcontext()
@@ -192,12 +193,13 @@ def _meeting(
 
 
 def _carrier(name: str, alone: bool) -> type[Carrier]:
-    """The carrier of a name. One process needs none of what is only there under PyTorch's name."""
+    """The carrier with this name. A single process needs no carrier that exists only under
+    PyTorch's name."""
     return carrier_class("alone" if alone and name in ALIASES else name)
 
 
 def _placed(rank: int, world_size: int) -> tuple[int, int]:
-    """Rank and size, from the arguments or what torchrun and its like say in the environment."""
+    """Rank and size, from the arguments or from the environment variables of torchrun."""
     if _is_of_mpi():
         return rank, world_size
     if rank == -1 and os.environ.get("RANK", "").isdecimal():
@@ -213,10 +215,10 @@ def _default_backend() -> str:
 
 
 def _by_device(backend: str) -> dict[str, str]:
-    """Names of carriers by type of device; "" is for all others.
+    """Names of carriers by device type; "" is for all others.
 
     Raises:
-        TypeError, ValueError: the text is not of the form.
+        TypeError, ValueError: the text does not have this form.
     """
     if not isinstance(backend, str):
         raise TypeError(
@@ -244,7 +246,7 @@ def _use(device: Any) -> None:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Let go of a group; without one, of all groups, the default one included."""
+    """Destroy a group; without an argument, all groups including the default one."""
     world = current_world()
     if group is GroupMember.NON_GROUP_MEMBER:
         return
@@ -268,23 +270,23 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
 ) -> Any:
-    """A group of some of the ranks. All processes call this, in the same order, also those that
-    will not be in it.
+    """Create a group of some of the ranks. All processes call this, in the same order, even those
+    that will not be in it.
 
     Args:
-        ranks: which, by their numbers among all; all of them by default.
-        timeout: how long an operation may take; as in the default group by default.
-        backend: as in `init_process_group`; only the default group's.
-        pg_options: nothing is done with it.
-        use_local_synchronization: nothing depends on it: only members wait for one another.
-        group_desc: what it is for, as `group.group_desc` says.
-        device_id: nothing is done with it.
+        ranks: the global numbers of its ranks; by default all.
+        timeout: how long an operation may take; by default as in the default group.
+        backend: as in `init_process_group`; only that of the default group is allowed.
+        pg_options: accepted and ignored.
+        use_local_synchronization: accepted and ignored: only members wait for one another.
+        group_desc: its purpose, stored as `group.group_desc`.
+        device_id: accepted and ignored.
 
     Returns:
         The group, or `GroupMember.NON_GROUP_MEMBER` on ranks that are not in it.
 
     Raises:
-        ValueError: a rank does not exist or comes twice.
+        ValueError: a rank does not exist or occurs twice.
     """
     everyone = default_group()
     world = current_world()
@@ -324,11 +326,11 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of `group_size` neighbours each, by default those of one machine; returns the one that
-    this rank is in, and all.
+    """Create groups of `group_size` neighbours each, by default of those on one machine; returns
+    this rank's group, and all groups.
 
     Raises:
-        ValueError: the ranks cannot be divided so.
+        ValueError: the ranks cannot be divided this way.
     """
     world_size = get_world_size(group)
     if group_size is None:
@@ -355,8 +357,8 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """A group for each list of ranks, of which none may be in two; returns the one that this rank
-    is in, or None, and all."""
+    """Create a group for each list of ranks; no rank may be in two. Returns this rank's group, or
+    None, and all groups."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     flat = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
@@ -371,7 +373,7 @@ def new_subgroups_by_enumeration(
 
 
 def get_group(group: ProcessGroup | str | None, function: str) -> ProcessGroup | None:
-    """The group that an argument means: the default one for None, a group by its name; None for a
+    """The group for an argument: the default one for None, a group by its name; returns None for a
     group that this rank is not in."""
     if group is None:
         return default_group()
@@ -402,7 +404,7 @@ def is_initialized() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a plugin provides the carrier, and what it needs is installed."""
+    """Whether a plugin provides the carrier, and its requirements are installed."""
     name = ALIASES.get(backend.lower(), backend.lower())
     if name not in carrier_names():
         return False
@@ -419,7 +421,7 @@ def is_mpi_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Whether programs that ask for ``"gloo"`` run: MPI stands in for it."""
+    """Whether programs that request ``"gloo"`` run: MPI stands in for it."""
     return is_mpi_available()
 
 
@@ -454,25 +456,25 @@ def get_backend(group: Any = None) -> str:
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """The numbers that the group's processes have among all."""
+    """The global numbers of the group's processes."""
     found = get_group(group, "get_process_group_ranks")
     return [] if found is None else list(found.ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The number among all of a number in the group."""
+    """The global number of a rank in the group."""
     if not 0 <= group_rank < group.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return group.ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The number in the group of a number among all."""
+    """The number in the group of a global rank."""
     return group.local(global_rank, "get_group_rank()")
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number among those of its machine, as `LOCAL_RANK` says."""
+    """This process's number on its machine, from `LOCAL_RANK`."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:

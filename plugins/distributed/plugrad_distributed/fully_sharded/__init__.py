@@ -1,1 +1,1 @@
-"""Fully sharded training: ranks keep parts of parameters, and gather the wholes for use."""
+"""Fully sharded training: ranks keep parts of parameters, and gather whole parameters for use."""

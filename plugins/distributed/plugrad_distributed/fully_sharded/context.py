@@ -1,4 +1,4 @@
-"""Context: what the groups of a model share: orders, from which comes what is gathered next, and
+"""Context: state that the groups of a model share: the orders that tell what to gather next, and
 the end of a backward pass."""
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def in_backward() -> bool:
 
 
 class Context:
-    """What the units of a model share.
+    """The shared state of a model's units.
 
     Attributes:
         units: in the order of `modules()`.
-        running: the unit whose forward is the outermost one that runs.
-        underway: reductions of gradients that are not finished.
+        running: the unit with the outermost running forward.
+        underway: unfinished reductions of gradients.
         is_last_backward: whether the next backward pass waits for reductions at its end.
     """
 
@@ -36,16 +36,16 @@ class Context:
         self.running: Unit | None = None
         self.underway: list[Reduction] = []
         self.is_last_backward = True
-        # Groups in the order in which this forward and the one before used them.
+        # Groups in the order in which this forward and the previous one used them.
         self._order: list[ParameterGroup] = []
         self._former: list[ParameterGroup] = []
-        # Groups in the order in which forwards that are recorded ended.
+        # Groups in the order in which recorded forwards ended.
         self._ended: list[ParameterGroup] = []
         self._places: dict[int, list[int]] = {}
         self._passes: set[int] = set()
 
     def groups(self) -> list[ParameterGroup]:
-        """Those of all units."""
+        """The groups of all units."""
         return [unit.group for unit in self.units if unit.group is not None]
 
     # Forward
@@ -59,7 +59,7 @@ class Context:
         return True
 
     def leave(self) -> None:
-        """The outermost forward is over."""
+        """The outermost forward has ended."""
         self.running = None
         self._former = self._order
         for unit in self.units:
@@ -70,7 +70,7 @@ class Context:
                 group.reshard()
 
     def next_in_forward(self, group: ParameterGroup) -> ParameterGroup | None:
-        """A group is used: which one was the next after it last time."""
+        """A group is used: returns the group that followed it last time."""
         place = len(self._order)
         self._order.append(group)
         if place + 1 < len(self._former) and self._former[place] is group:
@@ -78,14 +78,15 @@ class Context:
         return None
 
     def forward_ended(self, group: ParameterGroup) -> None:
-        """A recorded forward of a group is over."""
+        """A recorded forward of a group has ended."""
         self._places.setdefault(id(group), []).append(len(self._ended))
         self._ended.append(group)
 
     # Backward
 
     def next_in_backward(self, group: ParameterGroup) -> ParameterGroup | None:
-        """The backward of a group begins: which one's forward ended before its own."""
+        """The backward of a group begins: returns the group with the forward that ended before its
+        own."""
         places = self._places.get(id(group))
         if not places:
             return None
@@ -93,7 +94,7 @@ class Context:
         return self._ended[place - 1] if place else None
 
     def expect_end(self) -> None:
-        """Have `_end` called when the running backward pass is over."""
+        """Register `_end` for the end of the running backward pass."""
         number = _current_graph_task_id()
         if number == -1 or number in self._passes:
             return
@@ -102,7 +103,7 @@ class Context:
         engine.queue_callback(lambda: self._end(number))
 
     def make_room(self) -> None:
-        """Let reductions move on, so that at most the newest one still has its whole gradients."""
+        """Let reductions progress, so that at most the newest one still holds whole gradients."""
         waiting = self.underway[:-1]
         self.underway = self.underway[-1:]
         for reduction in waiting:
@@ -111,7 +112,7 @@ class Context:
             reduction.advance()
 
     def _end(self, number: int) -> None:
-        """A backward pass is over."""
+        """A backward pass has ended."""
         self._passes.discard(number)
         for group in reversed(self.groups()):
             if group.reducer.enabled and group.reducer.has_kept:
@@ -125,7 +126,7 @@ class Context:
             self._places.clear()
 
     def reset(self) -> None:
-        """Forget a forward or backward that failed half way, and its gradients."""
+        """Drop the state of a forward or backward that failed half way, and its gradients."""
         underway, self.underway = self.underway, []
         for reduction in underway:
             reduction.wait()

@@ -4,9 +4,9 @@
                   │
           its backward runs when the gradients of a and b are complete
 
-The node comes before all others of the module, so that the engine runs it after them, and before
-those of earlier modules: their backward goes on while the gradients are reduced. Sharded parameters
-are not inputs of it, or hooks on them would hear of gradients that are not there yet.
+The node comes before all others of the module, so the engine runs it after them and before those of
+earlier modules, whose backward continues while the gradients are reduced. Sharded parameters are
+not inputs of it, because hooks on them would run before their gradients exist.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Gathering(plugrad.autograd.Function):
 
 
 def gathered(group: ParameterGroup, use: Any) -> list[Tensor]:
-    """The whole parameters of a group, for one forward; their gradients go to the group.
+    """The whole parameters of a group, for one forward; the group receives their gradients.
 
     Args:
         use: a function that the group calls when they arrive.

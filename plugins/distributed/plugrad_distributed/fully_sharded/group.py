@@ -34,7 +34,7 @@ class Use:
     """One forward that used the gathered parameters of a group.
 
     Attributes:
-        freed_by_inputs: the gradients of the module's inputs tell when its backward is over.
+        freed_by_inputs: the gradients of the module's inputs mark the end of its backward.
     """
 
     def __init__(self, group: ParameterGroup) -> None:
@@ -43,7 +43,7 @@ class Use:
         self.freed_by_inputs = False
 
     def look_up(self, index: int) -> Tensor:
-        """A parameter, for backward.
+        """A parameter, looked up in backward.
 
         Raises:
             RuntimeError: it was written to since forward.
@@ -61,24 +61,24 @@ class Use:
 
 
 def _version(tensor: Tensor) -> int:
-    """How often a tensor was written to; nobody counts that of inference tensors."""
+    """How often a tensor was written to; inference tensors have no count."""
     return -1 if tensor.is_inference() else tensor._version
 
 
 class ParameterGroup:
     """Parameters that are gathered and freed together.
 
-    Most of the time each rank has a part of each. `start` begins to gather the wholes, `wholes`
-    waits for them, `reshard` frees them.
+    Most of the time each rank has only a part of each. `start` begins to gather the whole
+    parameters, `wholes` waits for them, `reshard` frees them.
 
     Attributes:
-        parameters: in the order of their places in flat tensors.
-        reducer: of their gradients.
-        name: of the module that was sharded, for messages.
-        context: of the whole model; None before its first forward.
-        reshard_after_forward, reshard_after_backward: when the wholes are freed.
-        neighbours: ranks that have the wholes together between forward and backward, or None.
-        collective: gathers.
+        parameters: the parameters, in the order of flat tensors.
+        reducer: the reducer of their gradients.
+        name: the name of the sharded module, for messages.
+        context: the context of the whole model; None before its first forward.
+        reshard_after_forward, reshard_after_backward: when whole parameters are freed.
+        neighbours: ranks that together keep whole parameters between forward and backward, or None.
+        collective: gathers the parts.
     """
 
     def __init__(
@@ -104,12 +104,12 @@ class ParameterGroup:
         self._work: Work | None = None
         self._flat: Tensor | None = None
         self._wholes: list[Tensor] | None = None
-        # That of the parts which were gathered.
+        # The version of the gathered parts.
         self._gathered: Stamp = ()
-        # This rank's share of what was gathered, for its neighbours.
+        # This rank's share of the gathered parameters, for its neighbours.
         self._share: Tensor | None = None
         self._shown = False
-        # How many forwards run that use the wholes.
+        # How many running forwards use the whole parameters.
         self._lent = 0
 
     def stamp(self) -> Stamp:
@@ -118,18 +118,18 @@ class ParameterGroup:
 
     @property
     def is_gathered(self) -> bool:
-        """Whether the wholes are there."""
+        """Whether whole parameters are available."""
         return self._wholes is not None
 
     @property
     def is_underway(self) -> bool:
-        """Whether the wholes are being gathered."""
+        """Whether the parameters are being gathered."""
         return self._flat is not None
 
     # Gathering
 
     def start(self) -> None:
-        """Begin to gather the parameters, unless they are there or on their way."""
+        """Begin to gather the parameters, unless they are available or being gathered."""
         if not self._shown and not self._lent:
             for parameter in self.parameters:
                 parameter.adopt()
@@ -162,7 +162,7 @@ class ParameterGroup:
             self._gather(self.layout.join_shards(locals_, allocate), self.shards)
 
     def _gather(self, sent: Tensor, ranks: ProcessGroup) -> None:
-        """Begin to gather what each of some ranks sends, which is all together."""
+        """Begin to gather a part from each of these ranks, which together have everything."""
         size = self.layout.size * self.layout.count
         collective = self.collective
         with plugrad.no_grad():
@@ -170,7 +170,7 @@ class ParameterGroup:
             self._work = collective(self._flat, sent, ranks, async_op=True)
 
     def wholes(self) -> list[Tensor]:
-        """The gathered parameters, after they have arrived."""
+        """Wait for the gathered parameters and return them."""
         if self._wholes is None:
             self.start()
             self._wait()
@@ -186,7 +186,7 @@ class ParameterGroup:
         return self._wholes
 
     def _keep_share(self, flat: Tensor) -> None:
-        """Keep what neighbours will gather for backward."""
+        """Keep the share that neighbours will gather for backward."""
         neighbours = self.neighbours
         if neighbours is None or self._share is not None:
             return
@@ -199,10 +199,10 @@ class ParameterGroup:
             work.wait()
 
     def reshard(self, keep_share: bool = False) -> None:
-        """Free the gathered parameters; modules have the sharded ones afterwards.
+        """Free the gathered parameters; modules then have the sharded ones.
 
         Args:
-            keep_share: keep what neighbours need to gather them again.
+            keep_share: keep the share that neighbours need to gather them again.
         """
         if self._lent:
             return
@@ -215,7 +215,7 @@ class ParameterGroup:
     # What modules have
 
     def show(self) -> None:
-        """Let modules have the gathered parameters until `hide` or `reshard`."""
+        """Set the gathered parameters in the modules, until `hide` or `reshard`."""
         if self._lent or self._shown:
             return
         with plugrad.enable_grad():
@@ -224,7 +224,7 @@ class ParameterGroup:
         self._install(outputs)
 
     def hide(self) -> None:
-        """Let modules have the sharded parameters."""
+        """Set the sharded parameters in the modules."""
         if self._shown:
             self._shown = False
             self._install([parameter.sharded for parameter in self.parameters])
@@ -235,7 +235,8 @@ class ParameterGroup:
 
     @contextmanager
     def lend(self) -> Iterator[Use]:
-        """Context manager: modules have the gathered parameters, whose gradients go to the group.
+        """Context manager: modules have the gathered parameters, and the group receives their
+        gradients.
 
         Raises:
             RuntimeError: on leaving, a parameter was written to.
@@ -263,7 +264,7 @@ class ParameterGroup:
     # Backward
 
     def expect_end(self) -> None:
-        """Register for the end of the running backward pass."""
+        """Register this group for the end of the running backward pass."""
         if self.context is not None:
             self.context.expect_end()
 
@@ -273,7 +274,7 @@ class ParameterGroup:
         return any(not parameter.sharded.requires_grad for parameter in self.parameters)
 
     def backward_is_over(self) -> None:
-        """The backward of a forward needs no parameters any more."""
+        """The backward of a forward no longer needs the parameters."""
         if self.reshard_after_backward:
             self.reshard()
         elif not self._lent:
@@ -295,7 +296,7 @@ class ParameterGroup:
         self.reduce(grads, dtype)
 
     def reduce(self, grads: list[Tensor | None], dtype: Any = None) -> None:
-        """Start to reduce gradients, after those before are through."""
+        """Start to reduce gradients, after earlier reductions have progressed."""
         context = self.context
         if context is not None:
             context.make_room()

@@ -1,9 +1,9 @@
-"""How the parameters of a group lie behind each other in one flat tensor.
+"""The layout of a group's parameters in one flat tensor.
 
     a rank's shards                  gathered: a row for each rank
     | a₀ | b₀ | c₀ |                 | a₀ | b₀ | c₀ |
                                      | a₁ | b₁ | c₁ |
-Parts of a parameter have one length on all ranks: the last ones are padded at their ends.
+Parts of a parameter have the same length on all ranks: the last ones are padded at the end.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Allocate = Callable[[int], Tensor]
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one parameter.
+    """The slot of one parameter in flat tensors.
 
     Attributes:
-        shape: of the whole.
-        dim: along which it is cut.
+        shape: the shape of the whole.
+        dim: the dimension along which it is cut.
         count: the number of ranks that have parts.
     """
 
@@ -48,15 +48,15 @@ class Slot:
 
     @property
     def numel(self) -> int:
-        """How many elements a rank has in a flat tensor."""
+        """The number of a rank's elements in a flat tensor."""
         return math.prod(self.part)
 
     def joined(self, rows: Tensor) -> Tensor:
-        """The whole of its (count, numel) elements."""
+        """The whole parameter from its (count, numel) elements."""
         length = self.shape[self.dim]
         part = self.part
         if self.dim:
-            # Parts of one length, next to each other along the dimension.
+            # Parts of one length, side by side along the dimension.
             return rows.reshape(self.count, *part).movedim(0, self.dim).reshape(self.shape)
         whole: Tensor = rows.reshape(self.count * part[0], *part[1:])
         return whole if whole.shape[0] == length else whole[:length]
@@ -80,7 +80,7 @@ class Slot:
 
 
 class Layout:
-    """The order and places of some parameters in flat tensors."""
+    """The order and slots of some parameters in flat tensors."""
 
     def __init__(self, slots: Sequence[Slot], count: int) -> None:
         self.slots = list(slots)
@@ -95,7 +95,7 @@ class Layout:
             start = end
 
     def join_shards(self, shards: Sequence[Tensor], allocate: Allocate) -> Tensor:
-        """A rank's parts, one behind the other."""
+        """A rank's parts, concatenated."""
         flat = allocate(self.size)
         for shard, (_, place) in zip(shards, self._places(), strict=True):
             end = place.start + shard.numel()
@@ -113,12 +113,12 @@ class Layout:
         return found
 
     def split_gathered(self, flat: Tensor) -> list[Tensor]:
-        """The wholes, of a row for each rank."""
+        """The whole parameters from a row for each rank."""
         rows = flat.view(self.count, self.size)
         return [slot.joined(rows[:, place]) for slot, place in self._places()]
 
     def join_wholes(self, wholes: list[Any], allocate: Allocate) -> Tensor:
-        """A row for each rank, of the wholes; empties the list, so that their memory goes."""
+        """A row for each rank from whole parameters; empties the list to free their memory."""
         flat = allocate(self.count * self.size)
         rows = flat.view(self.count, self.size)
         wholes.reverse()

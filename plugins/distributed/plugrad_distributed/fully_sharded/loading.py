@@ -1,4 +1,4 @@
-"""State dicts of sharded modules: they hold DTensors; whole tensors are cut as they are loaded."""
+"""State dicts of sharded modules: they hold DTensors; loading whole tensors cuts them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["watch_state"]
 
 
 def watch_state(group: ParameterGroup) -> None:
-    """Let the modules of a group save sharded parameters, and load whole ones as well."""
+    """Make the modules of a group save sharded parameters, and load whole ones as well."""
     watched: list[Any] = []
     for parameter in group.parameters:
         for place in parameter.places:

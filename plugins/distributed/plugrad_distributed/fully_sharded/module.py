@@ -1,4 +1,4 @@
-"""FSDPModule: what a module is as well once it was sharded."""
+"""FSDPModule: the additional base class of a sharded module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UnshardHandle:
         self._group = group
 
     def wait(self) -> None:
-        """Wait until the parameters are gathered; the module has them then."""
+        """Wait until the parameters are gathered and set in the module."""
         group, self._group = self._group, None
         if group is not None:
             group.wholes()
@@ -35,7 +35,8 @@ class UnshardHandle:
 
 
 class FSDPModule:
-    """What `fully_shard` makes of a module: its class becomes one of both.
+    """A sharded module. `fully_shard` changes a module's class to one that derives from its own
+    class and this one.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.fsdp import FSDPModule, fully_shard
@@ -51,7 +52,7 @@ class FSDPModule:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """An object of the module's own class: containers make others of their class."""
+        """An object of the module's own class, because containers create objects of their class."""
         own = cls.__mro__[2]
         return own(*args, **kwargs)
 
@@ -71,11 +72,11 @@ class FSDPModule:
     # Parameters
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Gather the parameters of this module's group, those of modules below that have groups of
-        their own excepted.
+        """Gather the parameters of this module's group, without those of submodules with their own
+        groups.
 
         Args:
-            async_op: return at once, with a handle to wait for. Forward waits as well.
+            async_op: return at once, with a handle to wait for. Forward also waits.
         """
         group = _unit(self).group
         if group is not None:
@@ -93,8 +94,8 @@ class FSDPModule:
             group.reshard()
 
     def reset_iter_state(self) -> None:
-        """Start anew after an error in forward or backward. Gradients that were not finished are
-        lost. All ranks call it, on the root.
+        """Reset after an error in forward or backward. Unfinished gradients are lost. All ranks
+        call it, on the root.
 
         Raises:
             RuntimeError: it is not the root.
@@ -108,32 +109,32 @@ class FSDPModule:
     # Settings
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Whether the next backward pass waits at its end for the gradients, which parameters have
-        only then. With False, the last one of several passes waits for all."""
+        """Set whether the next backward pass waits for its gradients at the end; parameters get
+        them only then. With False, the last of several passes waits for all."""
         _unit(self).ready().is_last_backward = is_last_backward
 
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Whether gradients are reduced. With False they are kept as wholes, and added to those of
-        the next pass that is reduced.
+        """Set whether gradients are reduced. With False they are kept unsharded, and added to those
+        of the next pass with reduction.
 
         Args:
-            recurse: for modules below as well.
+            recurse: also for submodules.
         """
         for group in _groups(self, recurse):
             group.reducer.enabled = requires_gradient_sync
             group.reducer.all_reduces = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Whether gradients are summed over the replicas of a 2-D mesh. With False each rank keeps
-        its part of the sum over the other dimension, and adds it to that of the next pass."""
+        """Set whether gradients are summed over the replicas of a 2-D mesh. With False each rank
+        keeps its part of the sum over the other dimension, and adds it to that of the next pass."""
         for group in _groups(self, recurse):
             group.reducer.all_reduces = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether gathered parameters are freed after forward, and gathered again in backward; a
-        number that `fully_shard` was given counts no more.
+        """Set whether gathered parameters are freed after forward, and gathered again in backward.
+        It replaces a number given to `fully_shard`.
 
         Raises:
             ValueError: it is not a bool.
@@ -151,47 +152,49 @@ class FSDPModule:
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True
     ) -> None:
-        """Whether gathered parameters are freed after backward. Without, the next forward needs no
-        gathering, unless the parameters were written to."""
+        """Set whether gathered parameters are freed after backward. With False, the next forward
+        gathers only if the parameters were written to."""
         for group in _groups(self, recurse):
             group.reshard_after_backward = reshard_after_backward
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Whether parameters are gathered as backward begins, rather than when it needs one."""
+        """Set whether parameters are gathered when backward begins, instead of when one is
+        needed."""
         for group in _groups(self, False):
             group.unshard_in_backward = unshard_in_backward
 
     def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """The modules whose parameters are gathered ahead while forward of this one runs. By
-        default it is the one that was next in the forward before."""
+        """Set the modules to prefetch while the forward of this one runs. By default it is the
+        module that came next in the previous forward."""
         _unit(self).forward_prefetch = _checked(modules)
 
     def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """The modules whose parameters are gathered ahead while backward of this one runs. By
-        default it is the one whose forward ended before."""
+        """Set the modules to prefetch while the backward of this one runs. By default it is the
+        module with the forward that ended before this one's."""
         _unit(self).backward_prefetch = _checked(modules)
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """What sums of gradients are divided by, in place of the number of ranks."""
+        """Set the divisor of summed gradients, in place of the number of ranks."""
         for group in _groups(self, False):
             group.reducer.divisor = factor
 
     def set_reduce_scatter_unused_params(
         self, reduce_scatter_unused_params: bool, *, recurse: bool = True
     ) -> None:
-        """Whether parameters without a gradient take part in the reduction, with zeros. Needed if
-        ranks use different parameters of a group."""
+        """Set whether parameters without a gradient take part in the reduction, with zeros. Needed
+        if ranks use different parameters of a group."""
         for group in _groups(self, recurse):
             group.reducer.with_unused = reduce_scatter_unused_params
 
     def set_custom_all_gather(self, comm: AllGather) -> None:
-        """Let an object gather the parameters of this module's group: `allocate(size, dtype=,
-        device=)` gives memory, and it is called with output, input, group and `async_op`."""
+        """Set the object that gathers the parameters of this module's group: its
+        `allocate(size, dtype=, device=)` returns memory, and it is called with output, input, group
+        and `async_op`."""
         for group in _groups(self, False):
             group.collective = comm
 
     def set_custom_reduce_scatter(self, comm: ReduceScatter) -> None:
-        """As `set_custom_all_gather`, for the gradients; it is called with the operation, too."""
+        """Like `set_custom_all_gather`, for the gradients; the call also gets the operation."""
         for group in _groups(self, False):
             group.reducer.collective = comm
 
@@ -204,7 +207,7 @@ class FSDPModule:
 
 
 def _on_parts(fn: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """A function of tensors, for this rank's parts of DTensors."""
+    """A function of tensors, applied to this rank's parts of DTensors."""
 
     def apply(tensor: Tensor) -> Tensor:
         array = array_of(tensor)
@@ -253,7 +256,7 @@ def _checked(modules: Sequence[Any]) -> list[Unit]:
 
 
 def become_sharded(module: Module) -> None:
-    """Change the class of a module to one that is an `FSDPModule` as well."""
+    """Change the class of a module to one that also derives from `FSDPModule`."""
     own = type(module)
     made = _classes.get(own)
     if made is None:
@@ -262,8 +265,8 @@ def become_sharded(module: Module) -> None:
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
-    """Let another method of a sharded module gather its parameters as forward does. Does nothing to
-    other modules.
+    """Make another method of a sharded module gather its parameters as forward does. Has no effect
+    on other modules.
 
     Raises:
         ValueError: there is no such method.

@@ -1,4 +1,4 @@
-"""The parameters of a group: as parts, which modules have most of the time, and as wholes."""
+"""The parameters of a group: sharded, as modules have them most of the time, and whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Place", "ShardedParameter"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a parameter is: `module.name`; and its name in the module that was sharded."""
+    """Where a parameter is: `module.name`, and its name in the sharded module."""
 
     module: Any
     name: str
@@ -33,10 +33,10 @@ class Place:
 
 
 def _spec(parameter: Tensor, mesh: DeviceMesh, dim: int) -> DTensorSpec:
-    """How a parameter lies once it is cut along the last dimension of a mesh.
+    """The spec of a parameter after it is cut along the last dimension of a mesh.
 
-    One that is a DTensor already has a mesh with the dimensions of both: those of its own come
-    before the one along which it is cut now, since that cuts each rank's part.
+    For a parameter that is already a DTensor, the mesh has the dimensions of both: its own come
+    first, then the one along which it is cut now, because that cuts each rank's part.
     """
     array = array_of(parameter)
     placements: list[Placement] = [Replicate()] * (mesh.ndim - 1)
@@ -54,11 +54,11 @@ class ShardedParameter:
     """One parameter of a group.
 
     Attributes:
-        places: where modules have it; several if it is shared.
-        spec: how it lies outside of forward and backward.
-        parallel: how it lies in forward and backward, if it is a DTensor then as well.
-        slot: the shape of what this rank has in forward, and how that is cut.
-        sharded: what modules have outside of forward and backward, a DTensor.
+        places: where it is in modules; several if it is shared.
+        spec: its placement outside of forward and backward.
+        parallel: its placement in forward and backward, if it is a DTensor there too.
+        slot: the shape of this rank's tensor in forward, and how that is cut.
+        sharded: the DTensor in modules outside of forward and backward.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ShardedParameter:
             )
         self.slot = Slot(tuple(found.shape), dim, mesh.size(mesh.ndim - 1))
         with plugrad.no_grad():
-            # What has no memory yet gets it by `to_empty`, for this rank's part only.
+            # Parameters without memory get it by `to_empty`, for this rank's part only.
             found = found if found.is_meta else found.to(mesh.device_type)
             rank = mesh.get_local_rank(mesh.ndim - 1)
             start = min(self.slot.part[dim] * rank, self.slot.shape[dim])
@@ -86,23 +86,23 @@ class ShardedParameter:
         self.install(self.sharded)
 
     def tensor(self, local: Tensor) -> Tensor:
-        """The DTensor that lies as the parameter does, of which this rank has a part."""
+        """The DTensor with the parameter's placement and this local part."""
         return as_tensor(ShardedArray(local, self.spec.mesh, self.spec.placements, self.spec.shape))
 
     def part(self, whole: Tensor) -> Tensor:
-        """The same of a tensor that every rank has."""
+        """The same from a tensor that every rank has."""
         local = cut(whole.to(self.spec.mesh.device_type), self.spec.mesh, self.spec.placements)
         return self.tensor(local.clone(memory_format=plugrad.contiguous_format))
 
     def in_forward(self, gathered: Tensor) -> Tensor:
-        """What modules have in forward, of what was gathered."""
+        """The tensor in modules during forward, from the gathered one."""
         spec = self.parallel
         if spec is None:
             return gathered
         return as_tensor(ShardedArray(gathered, spec.mesh, spec.placements, spec.shape, spec.steps))
 
     def own_gradient(self, grad: Tensor) -> Tensor:
-        """What this rank has of the gradient of `in_forward`."""
+        """This rank's part of the gradient of `in_forward`."""
         spec = self.parallel
         if spec is None or array_of(grad) is None:
             return grad
@@ -113,7 +113,7 @@ class ShardedParameter:
 
     @property
     def name(self) -> str:
-        """Its name in the module that was sharded."""
+        """Its name in the sharded module."""
         return self.places[0].full_name
 
     @property
@@ -128,21 +128,21 @@ class ShardedParameter:
         return id(self.sharded), self.sharded._version, self.local._version
 
     def install(self, tensor: Tensor) -> None:
-        """Let modules have a tensor in the parameter's place."""
+        """Set a tensor in the parameter's place in the modules."""
         for place in self.places:
             place.module._parameters[place.name] = tensor
 
     def installed(self) -> Tensor:
-        """What modules have."""
+        """The tensor that modules have now."""
         found: Tensor = self.places[0].module._parameters[self.places[0].name]
         return found
 
     def adopt(self) -> None:
-        """Take over a DTensor that took the parameter's place in the module, as
-        `load_state_dict(assign=True)` puts one there.
+        """Adopt a DTensor that replaced the parameter in the module, as
+        `load_state_dict(assign=True)` does.
 
         Raises:
-            RuntimeError: it lies otherwise, or is not a DTensor.
+            RuntimeError: it has another placement, or is not a DTensor.
         """
         found = self.installed()
         if found is self.sharded:

@@ -31,13 +31,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The dtypes of a module's computation. The optimizer works on parameters as they were.
+    """The dtypes of a module's computation. The optimizer works on parameters in their original
+    dtype.
 
     Attributes:
-        param_dtype: of gathered parameters, so of the computation; by default their own.
-        reduce_dtype: in which gradients are reduced; by default `param_dtype`.
-        output_dtype: what floating point outputs of forward are cast to; by default not at all.
-        cast_forward_inputs: whether floating point inputs of forward are cast to `param_dtype`.
+        param_dtype: the dtype of gathered parameters and thus of the computation; by default their
+            own.
+        reduce_dtype: the dtype in which gradients are reduced; by default `param_dtype`.
+        output_dtype: the dtype to which floating point outputs of forward are cast; by default they
+            are not cast.
+        cast_forward_inputs: whether to cast floating point inputs of forward to `param_dtype`.
 
     >>> import plugrad
     >>> from plugrad.distributed.fsdp import MixedPrecisionPolicy
@@ -58,10 +61,10 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Sharded parameters stay in host memory. On a mesh of CPUs they are there anyway.
+    """Sharded parameters stay in host memory, as they always do on a mesh of CPUs.
 
     Attributes:
-        pin_memory: asks for memory that devices copy from by themselves; it changes nothing here.
+        pin_memory: accepted and ignored.
     """
 
     pin_memory: bool = True
@@ -75,7 +78,7 @@ class AllGather(Protocol):
     """How the parameters of a group are gathered: see `FSDPModule.set_custom_all_gather`."""
 
     def allocate(self, size: Sequence[int], *, dtype: Any, device: Any) -> Tensor:
-        """Memory for what is sent or received."""
+        """Allocate memory for sending or receiving."""
         ...
 
     def __call__(
@@ -93,7 +96,7 @@ class ReduceScatter(Protocol):
     """How gradients are reduced: see `FSDPModule.set_custom_reduce_scatter`."""
 
     def allocate(self, size: Sequence[int], *, dtype: Any, device: Any) -> Tensor:
-        """Memory for what is sent or received."""
+        """Allocate memory for sending or receiving."""
         ...
 
     def __call__(

@@ -1,4 +1,4 @@
-"""The gradients of a group: summed over the ranks, of which each keeps its part."""
+"""The gradients of a group: summed over the ranks; each rank keeps its part."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ __all__ = ["GradientReducer", "Reduction"]
 
 
 class GradientReducer:
-    """How the gradients of a group are reduced, and what is left over of passes without reduction.
+    """How the gradients of a group are reduced, and the gradients left from passes without
+    reduction.
 
     Attributes:
-        shards: the ranks that have the parts.
-        replicas: the ranks that have the same part, or None.
-        dtype: in which gradients are reduced; None for their own.
-        enabled: whether gradients are reduced, or kept as wholes for a later pass.
-        all_reduces: whether they are summed over `replicas` too, or kept for a later pass.
-        divisor: what sums are divided by; by default the number of ranks.
+        shards: the ranks that hold the parts.
+        replicas: the ranks that hold the same part, or None.
+        dtype: the dtype in which gradients are reduced; None for their own.
+        enabled: whether gradients are reduced, or kept unsharded for a later pass.
+        all_reduces: whether they are also summed over `replicas`, or kept for a later pass.
+        divisor: the divisor of sums; by default the number of ranks.
         with_unused: whether parameters without a gradient take part, with zeros.
     """
 
@@ -49,7 +50,7 @@ class GradientReducer:
         return bool(self._kept)
 
     def forget(self) -> None:
-        """Drop what earlier passes left."""
+        """Drop the gradients left from earlier passes."""
         self._kept.clear()
         self._partial = None
 
@@ -61,17 +62,17 @@ class GradientReducer:
             if index in self._kept:
                 self._kept[index].add_(grad)
             else:
-                # A copy: autograd may go on to use its memory.
+                # A copy, because autograd may keep using its memory.
                 self._kept[index] = grad.to(self.dtype or grad.dtype, copy=True)
 
     def start(
         self, parameters: Sequence[ShardedParameter], grads: list[Tensor | None], dtype: Any
     ) -> Reduction | None:
-        """Start to reduce the gradients of a pass, with those that were kept; None if there are
-        none. Empties the list.
+        """Start to reduce the gradients of a pass together with kept ones; None if there are none.
+        Empties the list.
 
         Args:
-            dtype: of the gathered parameters.
+            dtype: the dtype of the gathered parameters.
         """
         found: dict[int, Any] = self._kept
         self._kept = {}
@@ -96,14 +97,14 @@ class GradientReducer:
         return Reduction(self, [parameters[index] for index in indices], indices, wholes, reduced)
 
     def factors(self, dtype: Any) -> tuple[float, float]:
-        """What gradients are divided by before the sum, and after it."""
+        """The divisors before and after the sum."""
         count = self.shards.size() * (1 if self.replicas is None else self.replicas.size())
         divisor = float(count if self.divisor is None else self.divisor)
-        # Half precision has no room for the sum.
+        # The sum could overflow in half precision.
         return (divisor, 1.0) if dtype == plugrad.float16 else (1.0, divisor)
 
     def with_partial(self, indices: list[int], part: Tensor) -> Tensor | None:
-        """The part with what earlier passes left of it; None if it is left for a later one.
+        """The part plus the parts left from earlier passes; None if it is kept for a later one.
 
         Raises:
             RuntimeError: other parameters had gradients in earlier passes.
@@ -126,7 +127,7 @@ class GradientReducer:
 
 
 class Reduction:
-    """Gradients on their way: reduce_scatter, then all_reduce if there are replicas.
+    """A running reduction of gradients: reduce_scatter, then all_reduce if there are replicas.
 
     `advance` waits for the first and starts the second, `finish` gives parameters their gradients.
     """

@@ -1,8 +1,8 @@
-"""Parameters that are saved for backward: not their elements, but which parameter it was.
+"""Saves gathered parameters for backward as references instead of elements.
 
-A graph would keep gathered parameters from forward to backward. While the forward of a module runs,
-hooks replace what is saved of them by a note; backward looks the parameter up, which is gathered
-again by then. Whatever else is saved goes to the hooks around, or is kept as usual.
+A graph would otherwise keep gathered parameters from forward to backward. While the forward of a
+module runs, hooks replace saved parameters by a reference; backward looks up the parameter, which
+is gathered again by then. Other saved tensors go to the enclosing hooks, or are saved as usual.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from plugrad_distributed.tensor.dtensor import array_of
 
 __all__ = ["saving_notes"]
 
-# Gives a gathered parameter by its number.
+# Returns a gathered parameter by its number.
 LookUp = Callable[[int], Tensor]
 
 
@@ -39,7 +39,7 @@ class _Note:
         self.array = array_of(tensor)
         if self.array is not None:
             tensor = self.array.local
-            # What is left says only how the tensor lies.
+            # The remaining fields only describe the tensor's layout.
             self.array = ShardedArray(
                 plugrad.empty(0, dtype=tensor.dtype, device=tensor.device),
                 *(self.array.mesh, self.array.placements, self.array.shape, self.array.steps),
@@ -70,23 +70,23 @@ class _Note:
 
 
 def _held(tensor: Tensor) -> Tensor:
-    """What this rank has of a tensor."""
+    """This rank's part of a tensor."""
     array = array_of(tensor)
     return tensor if array is None else array.local
 
 
 def _storage(tensor: Tensor) -> int:
-    """Which memory a tensor shares with others; all of them have one object that counts writes."""
+    """A key for the memory that a tensor shares with others: they all share one version counter."""
     return id(getattr(tensor, "_shared_storage", None))
 
 
 @contextmanager
 def saving_notes(tensors: Sequence[Tensor], look_up: LookUp) -> Iterator[None]:
-    """Context manager: what is saved of some tensors, and of views of them, is a note.
+    """Context manager: some tensors and their views are saved as references.
 
     Args:
-        tensors: results of `detach`, so that they share their memory's count of writes.
-        look_up: gives such a tensor, by its number, when backward needs it.
+        tensors: results of `detach`, so that they share a version counter.
+        look_up: returns such a tensor, by its number, when backward needs it.
     """
     if not plugrad.is_grad_enabled() or not _saved_tensors_hooks_is_enabled():
         yield
@@ -98,7 +98,7 @@ def saving_notes(tensors: Sequence[Tensor], look_up: LookUp) -> Iterator[None]:
         index = numbers.get(_storage(_held(tensor)))
         if index is not None and tensor.dtype in dtypes:
             return _Note(look_up, index, tensor)
-        # As if these hooks were not there. A leaf refers to no node, so it can be kept as it is.
+        # Save as without hooks. A leaf refers to no node, so it can be kept directly.
         _pop_saved_tensors_default_hooks()
         try:
             return _make_saved_tensor(tensor, is_output=not tensor.is_leaf)
@@ -109,7 +109,7 @@ def saving_notes(tensors: Sequence[Tensor], look_up: LookUp) -> Iterator[None]:
         with saved_tensors_hooks(pack, _unpack):
             yield
     finally:
-        # Ids may become those of others.
+        # Other objects may get the same ids later.
         numbers.clear()
 
 

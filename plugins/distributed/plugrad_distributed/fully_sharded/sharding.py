@@ -31,7 +31,7 @@ from plugrad_distributed.tensor.placement import Shard
 __all__ = ["fully_shard"]
 
 M = TypeVar("M")
-# Marks tensors that were parameters before, so that others who still have them hear of it.
+# Marks tensors that were parameters before, so that later calls with them raise an error.
 TAKEN = "_fully_shard_taken"
 
 
@@ -47,40 +47,41 @@ def fully_shard(
 ) -> M:
     """Cut the parameters of a module over ranks, in place; returns the module.
 
-    Its parameters become DTensors of which each rank has a part, and so do gradients and what an
-    optimizer keeps that is made afterwards. Forward gathers the parameters and frees them after it,
-    and so does backward, which then reduces the gradients to their averages over the ranks.
+    Its parameters become DTensors, and each rank holds a part. The same holds for gradients and for
+    the state of an optimizer that is created afterwards. Forward and backward gather the parameters
+    before use and free them afterwards; backward then averages the gradients over the ranks.
 
-    Parameters on the device meta get memory by `module.to_empty(device=...)` afterwards, each rank
+    Parameters on the device meta get memory by a later `module.to_empty(device=...)`, on each rank
     for its part, and values by `load_state_dict` or `nn.init`.
 
-    Parameters that are DTensors already, as after `parallelize_module`, are DTensors in forward as
-    well. Their mesh and `mesh` are parts of one, such as ``mesh_2d["tp"]`` and ``mesh_2d["dp"]``;
-    what is left outside of forward lies on both: each rank's part is cut.
+    Parameters that are already DTensors, as after `parallelize_module`, are also DTensors in
+    forward. Their mesh and `mesh` must be parts of one mesh, such as ``mesh_2d["tp"]`` and
+    ``mesh_2d["dp"]``. Outside of forward they are distributed over both: each rank's part is cut
+    again.
 
     A call makes one group of parameters that are gathered together: those of the module that are
-    not in a group yet. So it is called for layers first, and for the model last. All ranks must
-    have the same parameters, and call the same.
+    not in a group yet. So call it for layers first, and for the model last. All ranks must have the
+    same parameters and make the same calls.
 
     Args:
         module: a module, or a list of modules whose parameters become one group.
-        mesh: of one dimension; or of two, with names: parameters are cut along the second one, and
-            ranks along the first have the same parts. By default one of all ranks.
-        reshard_after_forward: whether gathered parameters are freed after forward. By default they
-            are, except those of the root, which backward needs first. A number says how many ranks
-            next to each other have them together then, so that backward gathers among fewer ranks,
-            such as those of a machine: the size of the mesh is as True, and 1 as False.
-        shard_placement_fn: gives the `Shard` of a parameter, or None for `Shard(0)`. Other
-            dimensions must be divisible by the number of ranks.
+        mesh: a mesh of one dimension, or a named one of two: parameters are cut along the second
+            dimension, and ranks along the first hold the same parts. By default all ranks.
+        reshard_after_forward: whether to free gathered parameters after forward. By default they
+            are freed, except those of the root, which backward needs first. A number n means that n
+            neighbouring ranks, such as those of one machine, keep them together, so that backward
+            gathers among fewer ranks. The size of the mesh means True, and 1 means False.
+        shard_placement_fn: a function that returns the `Shard` of a parameter, or None for
+            `Shard(0)`. Other dimensions than 0 must be divisible by the number of ranks.
         mp_policy: dtypes of computation and reduction.
         offload_policy: accepted; parameters stay on the device of the mesh.
-        ignored_params: parameters that stay whole. Nothing reduces their gradients.
+        ignored_params: parameters that stay whole. Their gradients are not reduced.
 
     Raises:
         TypeError, ValueError: an argument does not fit; a parameter is a scalar, or is shared with
             a module that was sharded before; parameters of the group have several dtypes.
         NotImplementedError: `reshard_after_forward` is a smaller number of ranks, and the mesh is
-            no part of one that has all ranks.
+            not part of one with all ranks.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.fsdp import fully_shard
@@ -122,8 +123,8 @@ def _modules(module: Any) -> list[Any]:
     """The modules to shard together.
 
     Raises:
-        TypeError: there is something else.
-        ValueError: one is a list of modules, which has no forward, or was sharded before.
+        TypeError: it is something else.
+        ValueError: one is a ModuleList, which has no forward, or was sharded before.
     """
     given = [module] if isinstance(module, Module) else module
     if not isinstance(given, Sequence) or not given:
@@ -143,12 +144,12 @@ def _modules(module: Any) -> list[Any]:
         if unit_of(each) is not None:
             raise ValueError(f"fully_shard was applied to this module before: {each}")
     below = {id(sub) for each in given for sub in list(each.modules())[1:]}
-    # Those that are part of others are theirs.
+    # Parameters of modules inside others of the list belong to those.
     return [each for each in given if id(each) not in below]
 
 
 def _managed(module: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """A module and those below it that are in no unit, with their names."""
+    """A module and its submodules that are in no unit, with their names."""
     seen.add(id(module))
     yield prefix, module
     for name, child in module.named_children():
@@ -157,7 +158,7 @@ def _managed(module: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, An
 
 
 def _places(modules: Sequence[Any], ignored: set[int]) -> list[tuple[Tensor, list[Place]]]:
-    """The parameters of a group, each with all of its places."""
+    """The parameters of a group, each with all its places."""
     found: dict[int, tuple[Tensor, list[Place]]] = {}
     seen: set[int] = set()
     for root in modules:
@@ -230,7 +231,7 @@ def _check_parallel(parameter: Tensor, mesh: DeviceMesh, name: str) -> None:
 
 
 def _resharding(value: Any, mesh: DeviceMesh) -> int:
-    """How many ranks have the parameters together after forward.
+    """The number of ranks that together keep the parameters after forward.
 
     Raises:
         ValueError: it is neither a bool nor a divisor of the number of ranks.

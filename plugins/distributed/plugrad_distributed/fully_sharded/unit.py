@@ -1,5 +1,5 @@
-"""Unit: what one call of `fully_shard` made of its modules, and what happens around their forward
-and backward."""
+"""Unit: the modules of one call of `fully_shard`, and the hooks around their forward and
+backward."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ATTRIBUTE = "_fully_shard_unit"
 
 
 def unit_of(module: Any) -> Unit | None:
-    """The unit that a module belongs to by a call of `fully_shard` with this very module."""
+    """The unit of a module that was itself passed to `fully_shard`."""
     found: Unit | None = vars(module).get(ATTRIBUTE)
     return found
 
 
 def _cast(value: Any, dtype: Any) -> Any:
-    """Nested values, their floating point tensors in a dtype."""
+    """Nested values, with floating point tensors cast to a dtype."""
 
     def one(tensor: Tensor) -> Tensor:
         return tensor.to(dtype) if tensor.is_floating_point() else tensor
@@ -51,10 +51,10 @@ class Unit:
 
     Attributes:
         modules: usually one.
-        group: their parameters, but for those of other units; None if there are none left.
-        keeps_if_root: `reshard_after_forward` was not given, so it depends on whether the unit is
-            the root.
-        forward_prefetch, backward_prefetch: units that are gathered ahead, in place of the next.
+        group: their parameters, except those of other units; None if there are none left.
+        keeps_if_root: whether `reshard_after_forward` was left out, so that it depends on whether
+            the unit is the root.
+        forward_prefetch, backward_prefetch: units to prefetch, in place of the next.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Unit:
         self.is_root = False
         self.forward_prefetch: list[Unit] = []
         self.backward_prefetch: list[Unit] = []
-        # Modules that are still to run in this forward.
+        # Modules that have not run yet in this forward.
         self._left: list[Any] = []
         for module in self.modules:
             object.__setattr__(module, ATTRIBUTE, self)
@@ -76,7 +76,7 @@ class Unit:
     # The model
 
     def ready(self) -> Context:
-        """The context; before the first forward this unit becomes the root of one.
+        """The context; at the first forward this unit becomes the root of a new one.
 
         Raises:
             RuntimeError: the unit has several modules, or a unit below has a context already.
@@ -141,7 +141,7 @@ class Unit:
     def _recompute(
         self, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Forward within backward: what is gathered is needed afterwards, too."""
+        """Forward within backward: the gathered parameters are also needed afterwards."""
         if self.group is None:
             return forward(*args, **kwargs)
         self.group.expect_end()
@@ -188,12 +188,12 @@ class Unit:
         if plugrad.is_grad_enabled():
             assert self.context is not None
             self.context.forward_ended(group)
-        # What inference mode made cannot be saved for backward.
+        # Tensors from inference mode cannot be saved for backward.
         if group.reshard_after_forward or plugrad.is_inference_mode_enabled():
             group.reshard(keep_share=plugrad.is_grad_enabled())
 
     def end_partial(self) -> None:
-        """The forward of the model is over, whether or not all modules of the unit ran."""
+        """The forward of the model has ended, whether or not all modules of the unit ran."""
         if self._left:
             self._left = []
             self._after_forward()
@@ -256,8 +256,8 @@ def _groups(units: Sequence[Unit]) -> Iterator[ParameterGroup]:
 
 
 def _watch_inputs(use: Use, inputs: Any) -> None:
-    """Free the parameters of a group once the gradients of its module's inputs are there. Hooks on
-    leaves would stay, so those are left to the end of the backward pass."""
+    """Free the parameters of a group when the gradients of its module's inputs are computed. Hooks
+    on leaves would stay, so those wait for the end of the backward pass."""
     if not plugrad.is_grad_enabled():
         return
     tensors = [tensor for tensor in _tensors_in(inputs) if tensor.grad_fn is not None]

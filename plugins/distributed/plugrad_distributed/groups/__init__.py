@@ -1,1 +1,1 @@
-"""Groups of processes: `ProcessGroup`, the work they do, and which there are."""
+"""Groups of processes: `ProcessGroup`, their `Work`, and the registry of groups."""

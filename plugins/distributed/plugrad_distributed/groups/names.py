@@ -1,4 +1,5 @@
-"""Groups by name: operators name them so, and copies of what holds them find them again."""
+"""Groups by name: operators refer to them by name, and copies of objects with groups find them
+again."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ NAMED: dict[str, ProcessGroup] = {}
 
 
 def named(name: str) -> ProcessGroup:
-    """The group of a name.
+    """The group with this name.
 
     Raises:
         ValueError: there is none.

@@ -1,4 +1,4 @@
-"""ProcessGroup: ranks that do things together."""
+"""ProcessGroup: ranks that communicate."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FINGERPRINT = 256
 
 
 class ProcessGroup:
-    """Some of the processes, numbered from 0: `init_process_group` makes that of all, `new_group`
-    others.
+    """Some of the processes, numbered from 0. `init_process_group` makes the group of all,
+    `new_group` others.
 
     Attributes:
-        name: by which operators name it; the same in all of its processes.
-        ranks: the numbers that its processes have among all.
+        name: its name for operators; the same in all of its processes.
+        ranks: the global numbers of its processes.
         timeout: how long an operation may take, in seconds.
         backend: the name of its carrier, or of several by device: ``"cpu:mpi,cuda:nccl"``.
     """
@@ -46,14 +46,14 @@ class ProcessGroup:
         self.timeout = timeout
         self.backend = backend
         self.group_desc = description or "undefined"
-        # By type of device; "" is for all others.
+        # Carriers by device type; "" is for all others.
         self._carriers = dict(carriers)
         first = next(iter(self._carriers.values()))
         self._rank = first.rank
         self._size = first.size
         self._calls = 0
         self._problem = ""
-        # Who carries arrays of the CPU, if it knows them and as long as the group can be used.
+        # The carrier of CPU arrays, if there is one, as long as the group can be used.
         host = self._carriers.get("cpu", self._carriers.get("", first))
         self.host = host if self._size > 1 and "cpu" in host.devices else None
         self._last: object = ""
@@ -74,11 +74,11 @@ class ProcessGroup:
         return self._rank
 
     def size(self) -> int:
-        """How many processes it has."""
+        """The number of its processes."""
         return self._size
 
     def carrier(self, device_type: str) -> Carrier:
-        """The carrier for the arrays of a type of device.
+        """The carrier for arrays of a device type.
 
         Raises:
             RuntimeError: the group was destroyed, or an operation failed.
@@ -105,17 +105,18 @@ class ProcessGroup:
         """Start an operation.
 
         Args:
-            what: its name, with what must be the same on all ranks, as `str` of it shows in
+            what: its name, and the arguments that must agree on all ranks; `str(what)` is shown in
                 messages.
             begin: starts it on the carrier.
             finish: runs once the carrier is done, on the thread that waits.
             results: the tensors that it writes to.
             alike: whether all ranks of the group take part: then `PLUGRAD_DISTRIBUTED_DEBUG=1`
-                compares `what`, or this text, if shapes may differ.
+                compares `what`, or this text if shapes may differ.
         """
         self._last = what
         if alike:
-            # Messages are not counted: each rank has its own number of them.
+            # Messages between two ranks are not counted, because their number differs between
+            # ranks.
             self._count(what if alike is True else alike, carrier)
         try:
             request = begin()
@@ -124,8 +125,8 @@ class ProcessGroup:
         return Work(self, what, request, finish, results, timeout, keeps=begin)
 
     def sum_now(self, carrier: Carrier, array: Any, what: object) -> None:
-        """Put an array of all ranks together in place, and return once that is done: what `start`
-        and `Work.wait` do, in the least time."""
+        """Reduce an array over all ranks in place, and return when that is done: a faster form of
+        `start` and `Work.wait`."""
         self._last = what
         self._calls += 1
         if self.debug:
@@ -146,7 +147,7 @@ class ProcessGroup:
         return str(self.waiting), str(self._last)
 
     def _compare(self, what: object, carrier: Carrier) -> None:
-        """Ask the others what they call.
+        """Compare this call with those of the other ranks.
 
         Raises:
             DistBackendError: not all call the same.
@@ -167,13 +168,13 @@ class ProcessGroup:
             )
 
     def _spoil(self, problem: str) -> None:
-        """From now on no operation starts."""
+        """Start no more operations."""
         self._problem = problem
         self.host = None
 
     def timed_out(self, what: object, limit: float) -> BaseException:
-        """The error of an operation that did not end in time; the group is not used afterwards,
-        since its ranks would not agree any more which operation is which."""
+        """The error of an operation that did not end in time. The group cannot be used afterwards,
+        because its ranks may no longer agree on the order of operations."""
         missing = ""
         for carrier in self._carriers.values():
             missing = missing or carrier.missing(str(what))
@@ -182,21 +183,21 @@ class ProcessGroup:
         return error
 
     def failed(self, what: object, error: DistBackendError) -> DistBackendError:
-        """The error of an operation that the carrier could not end, as users see it; the group is
-        not used afterwards."""
+        """The user's error for an operation that the carrier could not complete. The group cannot
+        be used afterwards."""
         told = f"{what} in group {self.name!r} failed on rank {self.ranks[self._rank]}: {error}"
         self._spoil(self._problem or told)
         is_late = isinstance(error, DistTimeoutError)
         return DistTimeoutError(told) if is_late else DistBackendError(told)
 
     def close(self) -> None:
-        """Let its carriers go; nothing can be called afterwards."""
+        """Release its carriers; nothing can be called afterwards."""
         for carrier in set(self._carriers.values()):
             carrier.close()
         self._spoil(self._problem or "it was destroyed")
 
     def local(self, rank: int, argument: str) -> int:
-        """The number in the group of a process's number among all.
+        """The number in the group of a global rank.
 
         Raises:
             ValueError: it is not in the group.
@@ -215,7 +216,7 @@ class ProcessGroup:
             f"backend {self.backend!r}>"
         )
 
-    # Groups stand for themselves in copies of what holds them, such as modules.
+    # Copies of objects with groups, such as modules, refer to the same group.
 
     def __deepcopy__(self, memo: Any) -> ProcessGroup:
         return self

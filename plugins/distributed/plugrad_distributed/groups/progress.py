@@ -1,5 +1,5 @@
-"""The thread that lets operations go on while nobody waits for them, for carriers that move bytes
-only while they are asked, as MPI does."""
+"""The thread that polls operations that are not waited for, for carriers that move bytes only while
+they are polled, such as MPI."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Protocol
 
 __all__ = ["go_on"]
 
-# Measured with two processes and MPICH: asking many times at once moves as much as asking as often
-# with pauses between, and disturbs kernels less.
+# Measured with two processes and MPICH: a burst of polls moves as many bytes as the same number of
+# polls with pauses, and disturbs kernels less.
 BURST = 0.0003
 PAUSE = 0.0005
 
 
 class Asked(Protocol):
-    """What the thread asks."""
+    """An operation that the thread polls."""
 
     def poke(self) -> bool:
-        """Ask once; whether there is nothing left to ask for."""
+        """Poll once; returns whether nothing is left to poll for."""
 
 
 class _Progress:
-    """The thread. It sleeps while there is nothing to ask."""
+    """The thread. It sleeps while there is nothing to poll."""
 
     def __init__(self) -> None:
         self._works: list[Asked] = []
@@ -33,7 +33,7 @@ class _Progress:
     def add(self, work: Asked) -> None:
         with self._news:
             self._works.append(work)
-            # A process that was forked has no such thread.
+            # A forked process has no such thread.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._run, name="plugrad progress", daemon=True
@@ -66,5 +66,5 @@ _progress = _Progress()
 
 
 def go_on(work: Asked) -> None:
-    """Ask again and again until there is nothing left to ask for."""
+    """Poll in a loop until nothing is left."""
     _progress.add(work)

@@ -1,4 +1,4 @@
-"""Work: an operation of a group that may still go on."""
+"""Work: an operation of a group, which may still run."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Work"]
 
-# Who waits asks again and again for so many seconds, then sleeps between, longer and longer.
+# A wait polls in a loop for this many seconds, then with sleeps of increasing length.
 EAGER = 0.0005
 SHORTEST = 0.00002
 LONGEST = 0.001
-# A carrier that moves bytes only while it is polled is polled longer without a pause, at first
-# without giving the processor to others in between: each such pause is added to its time.
+# A carrier that moves bytes only while it is polled is polled longer without a pause, and at first
+# without yielding the processor: each pause adds to its time.
 ASKED = 0.05
 SPINNING = 0.001
 
 
 class Work:
-    """An operation that a group started. It is over once `wait` has returned.
+    """An operation that a group started. It is complete once `wait` has returned.
 
-    Its tensors must not be written to before, and what it writes to must not be read.
+    Until then, do not write to its tensors, and do not read its results.
 
     Attributes:
-        source: the number in the group of the rank that a message comes from, -1 if any may send it
-            and for other operations.
+        source: the sender's number in the group; -1 if any rank may send, and for other operations.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Work:
         keeps: object = None,
     ) -> None:
         self._group = group
-        # What holds the arrays that the carrier works on.
+        # Keeps the carrier's arrays alive.
         self._keeps = keeps
         self._what = what
         self._request = request
@@ -60,7 +59,7 @@ class Work:
         self._over = False
         self.source = -1
         self._error: BaseException | None = None
-        # There is one if a thread asks as well.
+        # There is one if a thread also polls.
         self._lock: threading.Lock | None = None
         self._awaited = False
         if request is None:
@@ -74,7 +73,7 @@ class Work:
         self._over = True
 
     def _ask(self) -> bool:
-        """Ask the carrier once whether it is done."""
+        """Poll the carrier once."""
         request = self._request
         if request is None:
             return True
@@ -95,7 +94,8 @@ class Work:
         return True
 
     def _spin(self, request: Request, limit: float) -> bool:
-        """Ask the carrier without a pause, and once more as all do if it is done."""
+        """Poll the carrier without a pause, then complete the work in the usual way if it is
+        done."""
         try:
             if not request.spin(limit):
                 return False
@@ -108,7 +108,7 @@ class Work:
         return self._advance()
 
     def _advance(self) -> bool:
-        """Ask once whether it is over."""
+        """Check once whether it is complete."""
         if self._over:
             return True
         if self._lock is None:
@@ -128,40 +128,40 @@ class Work:
         return True
 
     def in_background(self) -> Work:
-        """Let it go on while nobody waits for it, if the carrier needs to be asked; this work."""
+        """Let the thread poll it, if the carrier needs that; returns this work."""
         if self._request is not None and self._request.needs_asking:
             self._lock = threading.Lock()
             go_on(self)
         return self
 
     def poke(self) -> bool:
-        """Ask the carrier once, without an end of the work: whether there is no more to ask."""
+        """Poll the carrier once, without completing the work; returns whether polling can stop."""
         if self._awaited or self._lock is None or self._error is not None:
             return True
         with self._lock:
             try:
                 return self._ask()
             except BaseException:
-                # Who waits hears of it.
+                # The wait will raise it.
                 return True
 
     def is_completed(self) -> bool:
-        """Whether it is over; does not wait."""
+        """Whether it is complete; does not wait."""
         return self._advance()
 
     def is_success(self) -> bool:
-        """Whether it is over and did not fail."""
+        """Whether it is complete and did not fail."""
         return self._over
 
     def exception(self) -> BaseException | None:
-        """What it failed with, or None."""
+        """The error that it failed with, or None."""
         return self._error
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
-        """Wait until it is over; True.
+        """Wait until it is complete; returns True.
 
         Args:
-            timeout: how long at most, as a timedelta or in seconds; the group's by default.
+            timeout: the longest wait, as a timedelta or in seconds; by default the group's timeout.
 
         Raises:
             DistTimeoutError: it took longer. The group cannot be used afterwards.
@@ -174,14 +174,14 @@ class Work:
         limit = self._timeout if timeout is None else seconds(timeout, "wait")
         group = self._group
         self._awaited = True
-        # Others that ask are told of an operation that failed, too.
+        # After a failure it stays set, so that other ranks that ask learn of it.
         group.waiting = self._what
         self._poll(limit)
         group.waiting = ""
         return True
 
     def _follow(self) -> None:
-        """The device comes to its end in time: no need for the host to wait."""
+        """The device's stream waits for it, so the host need not."""
         assert self._request is not None
         try:
             self._request.follow()
@@ -211,13 +211,12 @@ class Work:
                 pause = min(pause * 1.5, LONGEST)
 
     def result(self) -> list[Any]:
-        """The tensors that it wrote to, once it is over."""
+        """The tensors that it wrote to, once it is complete."""
         self.wait()
         return list(self._results)
 
     def get_future(self) -> Future[list[Any]]:
-        """The future of `result()`. It is done, and runs what `then` was given, when somebody waits
-        for it."""
+        """A future for `result()`. It completes, and runs its callbacks, when it is waited for."""
         return Future.found_by(self.result)
 
     def source_rank(self) -> int:

@@ -1,4 +1,4 @@
-"""Which groups there are: one world in a process, or one for each thread that plays a rank."""
+"""The registry of groups: one world in a process, or one for each thread that acts as a rank."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class World:
 
     Attributes:
         default: the group of all ranks, or None before `init_process_group`.
-        groups: all groups that this rank is in, by name.
-        made: how many groups were requested: all ranks count alike, so that names agree.
-        suffix: what names of groups end with, since ranks that are threads share one table.
+        groups: all groups with this rank, by name.
+        made: how many groups were requested; all ranks count the same, so names agree.
+        suffix: the end of groups' names, because ranks that are threads share one table.
     """
 
     def __init__(self, suffix: str = "") -> None:
@@ -51,7 +51,7 @@ class World:
 
 
 _process = World()
-# By thread. To ask an empty dictionary takes less time than to ask a `threading.local`.
+# By thread. Looking into an empty dictionary is faster than a `threading.local`.
 _of_threads: dict[int, World] = {}
 
 
@@ -72,7 +72,7 @@ def group_named(name: str) -> ProcessGroup:
     """The group of a name; the empty name is the default group's.
 
     Raises:
-        ValueError: there is none, or the default group was not made yet.
+        ValueError: there is none, or the default group does not exist yet.
     """
     if not name:
         return default_group()

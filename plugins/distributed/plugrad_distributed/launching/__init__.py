@@ -1,1 +1,1 @@
-"""`plugrad launch`: starts a program as several processes, by the MPI that is installed."""
+"""`plugrad launch`: starts a program as several processes, through the installed MPI."""

@@ -15,7 +15,7 @@ from plugrad_distributed.launching.supervisor import ADDRESS, PREFIX
 
 __all__ = ["SETTINGS", "launch"]
 
-# What follows the program is its own, options too.
+# Everything after the program's name belongs to the program, including options.
 SETTINGS = {
     "allow_extra_args": True,
     "ignore_unknown_options": True,
@@ -49,8 +49,8 @@ def launch(
 
     `plugrad.distributed` connects them.
 
-    Each finds RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in its environment. The exit code
-    is that of the first one that failed.
+    Each process has RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in its environment. The exit
+    code is that of the first process that failed.
     """
     count = processes or count_of_slurm(os.environ)
     if count is None:
@@ -77,7 +77,7 @@ def launch(
 
 
 def _fail(problem: str) -> typer.Exit:
-    """Say what is wrong; the exit to raise."""
+    """Print an error; returns the exit to raise."""
     typer.secho(f"Error: {problem}", err=True, fg="red")
     return typer.Exit(2)
 

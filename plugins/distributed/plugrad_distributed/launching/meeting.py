@@ -1,8 +1,8 @@
-"""Processes that torchrun, `multiprocessing` or a script of one's own started become the ranks of
-one program of MPI.
+"""Makes processes that torchrun, `multiprocessing` or a script started the ranks of one MPI
+program.
 
-Rank 0 starts a server, `pmi`, where all ranks meet. Then each gives its connection to MPICH, which
-finds the other ranks by PMI-1 as it does under mpiexec.
+Rank 0 starts a server, `pmi`, to which all ranks connect. Then each passes its connection to MPICH,
+which finds the other ranks through PMI-1, as under mpiexec.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from plugrad_distributed.launching.rendezvous import Rendezvous
 
 __all__ = ["met"]
 
-# Seconds: a connection, and the greeting of a server, which is there at once if it is ours.
+# Seconds: for a connection, and for the greeting of a server, which comes at once if it is ours.
 CONNECT = 5.0
 GREETED = 2.0
 PAUSE = 0.02
-# What MPI's start may take at least.
+# The least time to allow for MPI's start.
 MPI_START = 30.0
-# The server itself says who is late; a rank waits so much longer for its word.
+# The server itself reports late ranks; a rank waits this much longer for that report.
 LATER = 5.0
-# Where MPICH looks first: each would lead it to another program than ours.
+# Variables that MPICH reads first: each would connect it to another program.
 _OTHERS = ("PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMI_KVS", "PMI_PROCESS_MAPPING")
 
 
 @contextlib.contextmanager
 def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]:
-    """Meet the other ranks; MPI, if it is started within, finds itself among them.
+    """Meet the other ranks; if MPI starts inside this block, it connects to them.
 
     Args:
-        place: where.
+        place: the place to meet.
         rank: this process's number of `size`.
-        limit: seconds in which all must come.
+        limit: seconds within which all ranks must arrive.
 
     Raises:
-        DistTimeoutError: a rank did not come.
-        DistNetworkError: no port could be had, or the ranks do not agree who they are.
+        DistTimeoutError: a rank did not arrive.
+        DistNetworkError: there is no free port, or the ranks disagree about ranks or size.
     """
     end = time.monotonic() + limit
     if rank == 0:
@@ -56,7 +56,7 @@ def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]
     if rank == 0:
         place.forget()
     connection.settimeout(None)
-    # MPI keeps it open until it ends, after Python's objects.
+    # MPI keeps it open until its end, which comes after that of Python's objects.
     told = {"PMI_FD": str(connection.detach()), "PMI_RANK": str(rank), "PMI_SIZE": str(size)}
     before = {name: os.environ.pop(name) for name in (*told, *_OTHERS) if name in os.environ}
     os.environ.update(told)
@@ -64,7 +64,7 @@ def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]
         with _ended_if_late(max(limit, MPI_START)):
             yield
     finally:
-        # Programs that this one starts are no ranks.
+        # Programs that this one starts are not ranks.
         for name in told:
             os.environ.pop(name, None)
         os.environ.update(before)
@@ -72,10 +72,10 @@ def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]
 
 @contextlib.contextmanager
 def _ended_if_late(limit: float) -> Iterator[None]:
-    """Within it, the process is ended with a traceback if it takes longer: MPI's start waits for a
-    rank that ends meanwhile, without a limit, and holds Python's lock."""
+    """A block that ends the process with a traceback if it takes longer: MPI's start waits without
+    a limit for a rank that has ended, and holds Python's lock."""
     armed = False
-    # No file may stand behind the stream of errors.
+    # The error stream may have no file.
     with contextlib.suppress(AttributeError, OSError, ValueError, RuntimeError):
         faulthandler.dump_traceback_later(limit, exit=True, file=sys.stderr)
         armed = True
@@ -98,7 +98,7 @@ def _serve(place: Rendezvous, size: int, limit: float) -> None:
                 pass_fds=[descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                # Who reads what rank 0 writes must not wait for the server.
+                # Readers of rank 0's output must not wait for the server.
                 stderr=subprocess.DEVNULL,
                 check=True,
             )
@@ -110,7 +110,7 @@ def _serve(place: Rendezvous, size: int, limit: float) -> None:
 
 
 def _listener(place: Rendezvous) -> socket.socket:
-    """A socket at the first port of the place that is free."""
+    """A socket at the first free port of the place."""
     one_machine = place.host in ("localhost", "127.0.0.1")
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     for port in place.ports or (0,):
@@ -130,7 +130,7 @@ def _find(place: Rendezvous, rank: int, size: int, end: float, limit: float) -> 
     """Connect to the server of this program.
 
     Raises:
-        DistTimeoutError: it did not come.
+        DistTimeoutError: it did not start.
     """
     told = ""
     while time.monotonic() < end:
@@ -147,7 +147,7 @@ def _find(place: Rendezvous, rank: int, size: int, end: float, limit: float) -> 
 
 
 def _try(host: str, port: int, name: str, told: str) -> tuple[socket.socket | None, str]:
-    """A connection to the server, if it is that of the program, or why there is none."""
+    """A connection to the program's server, or the reason why there is none."""
     try:
         connection = socket.create_connection((host, port), CONNECT)
     except OSError as error:
@@ -165,7 +165,7 @@ def _try(host: str, port: int, name: str, told: str) -> tuple[socket.socket | No
 
 
 def _hear(connection: socket.socket, place: Rendezvous, rank: int, end: float) -> None:
-    """Wait until the server says that all have come."""
+    """Wait until the server reports that all ranks have arrived."""
     connection.settimeout(max(end - time.monotonic(), 0.0) + LATER)
     try:
         word = _line(connection)
@@ -180,7 +180,7 @@ def _hear(connection: socket.socket, place: Rendezvous, rank: int, end: float) -
 
 
 def _line(connection: socket.socket) -> str:
-    """The next line, read by single bytes: what comes after it is for MPICH."""
+    """The next line, read byte by byte, because the bytes after it are for MPICH."""
     found = b""
     while not found.endswith(b"\n") and len(found) < 1000:
         byte = connection.recv(1)

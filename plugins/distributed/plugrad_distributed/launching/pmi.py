@@ -1,8 +1,8 @@
-"""Server of PMI-1, the protocol by which MPICH learns of the processes of one program. Rank 0
-starts this file as a program, for processes that torchrun or `multiprocessing` started.
+"""Server of PMI-1, the protocol through which MPICH finds the processes of one program. Rank 0 runs
+this file as a program, for processes that torchrun or `multiprocessing` started.
 
-MPI's start holds Python's lock, so this cannot be a thread of rank 0. Only the standard library is
-imported, so that it starts soon. First the ranks meet, then MPICH talks over their connections:
+MPI's start holds Python's lock, so this cannot be a thread of rank 0. It imports only the standard
+library, to start fast. First the ranks meet, then MPICH uses their connections:
 
     server  "plugrad-meeting 1 NAME SIZE"
     rank    "RANK SIZE HOST"
@@ -26,17 +26,17 @@ from collections.abc import Callable, Collection, Sequence
 __all__ = ["GREETING", "Server", "mapping"]
 
 GREETING = "plugrad-meeting 1"
-# Bytes of a line: longer ones are no rank's.
+# The longest line in bytes; ranks send no longer ones.
 LONGEST = 1 << 16
-# Seconds in which those that come later hear why there is no meeting.
+# For how many seconds late ranks are told why the meeting failed.
 LINGER = 1.0
-# Characters of the table's name, of keys and of values. MPICH divides values that are longer. With
-# what stands before a value, a line must not have more than the 1024 that MPICH reads.
+# The longest table name, key and value, in characters. MPICH splits longer values. A line,
+# including the text before the value, must not exceed the 1024 that MPICH reads.
 MAXES = "kvsname_max=256 keylen_max=64 vallen_max=768"
 
 
 def mapping(hosts: Sequence[str]) -> str:
-    """Which ranks share a machine, as MPICH reads it: blocks of (first machine, how many machines,
+    """Which ranks share a machine, in MPICH's format: blocks of (first machine, number of machines,
     ranks on each).
 
     >>> from plugrad_distributed.launching.pmi import mapping
@@ -59,7 +59,7 @@ class Client:
     """A connection.
 
     Attributes:
-        rank: which rank it is, -1 until it has said so.
+        rank: its rank; -1 until it is known.
         waits: whether it waits for the others in MPICH's barrier.
     """
 
@@ -70,7 +70,7 @@ class Client:
         self._begun = b""
 
     def lines(self) -> list[str] | None:
-        """The lines that have come; None at the end of the connection."""
+        """The received lines; None at the end of the connection."""
         try:
             data = self.connection.recv(LONGEST)
         except OSError:
@@ -81,7 +81,7 @@ class Client:
         return [line.decode(errors="replace") for line in found]
 
     def say(self, line: str) -> None:
-        """Send a line; one that is gone hears nothing."""
+        """Send a line; errors of a closed connection are ignored."""
         with contextlib.suppress(OSError):
             self.connection.sendall(line.encode() + b"\n")
 
@@ -90,10 +90,10 @@ class Server:
     """Serves the ranks of one program until they have closed their connections.
 
     Args:
-        listener: where they come.
-        name: tells this program from others.
+        listener: the socket that they connect to.
+        name: distinguishes this program from others.
         size: how many ranks there are.
-        limit: seconds in which all must come.
+        limit: seconds within which all ranks must arrive.
     """
 
     def __init__(self, listener: socket.socket, name: str, size: int, limit: float) -> None:
@@ -105,7 +105,7 @@ class Server:
         self._clients: dict[int, Client] = {}
         self._hosts: dict[int, str] = {}
         self._table: dict[str, str] = {}
-        # MPICH names memory that ranks share after it, which no other program must have.
+        # MPICH names shared memory after it, so it must be unique to this program.
         self._kvs = f"plugrad_{secrets.token_hex(16)}"
         self._met = False
         self._refused = ""
@@ -141,7 +141,7 @@ class Server:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             connection, _ = self._listener.accept()
-            # A rank that is stopped must not stop the server.
+            # A suspended rank must not block the server.
             connection.settimeout(5.0)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -173,7 +173,7 @@ class Server:
         if not self._met:
             self._refuse(f"rank {client.rank} ended before all ranks had come")
             return
-        # MPICH waits in its barrier without a limit. So it ends with an error instead.
+        # MPICH would wait in its barrier without a limit, so the server ends it with an error.
         for other in list(self._clients.values()):
             if other.waits:
                 self._lose(other)
@@ -216,7 +216,7 @@ class Server:
         for client in self._clients.values():
             client.say("go")
 
-    # MPICH asks
+    # MPICH's requests
 
     def _answer(self, client: Client, line: str) -> None:
         given = dict(word.partition("=")[::2] for word in line.split())
@@ -268,7 +268,7 @@ def _missing(come: Collection[int], size: int, limit: float) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Serve on a socket that rank 0 has opened: `pmi.py DESCRIPTOR NAME SIZE LIMIT`."""
     descriptor, name, size, limit = arguments
-    # On its own, so that it is nobody's child to wait for, nor interrupted with rank 0.
+    # Detached, so that no process has to wait for it, and interrupts of rank 0 do not reach it.
     if os.fork():
         os._exit(0)
     os.setsid()

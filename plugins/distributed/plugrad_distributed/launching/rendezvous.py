@@ -1,5 +1,4 @@
-"""Where the processes of a program meet that no program of MPI started: what `init_method` and the
-variables of torchrun say of it."""
+"""Where processes without an MPI launcher meet, from `init_method` and torchrun's variables."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 __all__ = ["Rendezvous", "in_query", "rendezvous_of"]
 
-# Where torchrun's own server listens at MASTER_PORT, the ranks meet at one of so many ports after
+# If torchrun's own server listens at MASTER_PORT, the ranks meet at one of this many ports after
 # it.
 PORTS_AFTER = 16
 _LEAST_PORT = 1024
@@ -25,10 +24,10 @@ class Rendezvous:
     """A place to meet.
 
     Attributes:
-        host: where rank 0 is; empty if the file says so.
-        ports: rank 0 listens at the first of these that it gets.
-        name: tells the program from others that meet at the same machine.
-        file: holds rank 0's address, where host and ports are not known.
+        host: the host of rank 0; empty if the file gives it.
+        ports: rank 0 listens at the first free one of these.
+        name: distinguishes the program from others that meet on the same machine.
+        file: contains rank 0's address, if host and ports are not given.
     """
 
     host: str
@@ -43,7 +42,7 @@ class Rendezvous:
         return f"{self.host}:{self.ports[0]}{last}"
 
     def tell(self, port: int) -> None:
-        """Rank 0 listens at a port: write that to the file."""
+        """Write rank 0's address to the file."""
         if self.file is None:
             return
         begun = self.file.with_name(f"{self.file.name}.{os.getpid()}")
@@ -51,7 +50,7 @@ class Rendezvous:
         begun.replace(self.file)
 
     def places(self) -> list[tuple[str, int]]:
-        """Where rank 0 may be, as far as it is known."""
+        """The possible addresses of rank 0, as far as they are known."""
         if self.file is None:
             return [(self.host, port) for port in self.ports]
         with contextlib.suppress(OSError, ValueError):
@@ -60,13 +59,13 @@ class Rendezvous:
         return []
 
     def forget(self) -> None:
-        """All have met: another program may use the file."""
+        """Remove the file after all have met, so that another program may use it."""
         if self.file is not None:
             self.file.unlink(missing_ok=True)
 
 
 def in_query(init_method: str | None, rank: int, world_size: int) -> tuple[int, int]:
-    """Rank and size, which a URL may have too: ``"tcp://host:29500?rank=0&world_size=2"``.
+    """Rank and size from a URL: ``"tcp://host:29500?rank=0&world_size=2"``.
 
     >>> from plugrad_distributed.launching.rendezvous import in_query
     >>> in_query("tcp://localhost:29500?rank=1&world_size=2", -1, -1)
@@ -85,10 +84,10 @@ def in_query(init_method: str | None, rank: int, world_size: int) -> tuple[int, 
 
 
 def rendezvous_of(init_method: str | None, environment: Mapping[str, str]) -> Rendezvous:
-    """The place that an `init_method` means.
+    """The meeting place for an `init_method`.
 
     Raises:
-        ValueError: it is none of the known kinds, or the environment does not say.
+        ValueError: it has an unknown form, or environment variables are missing.
     """
     method = init_method or "env://"
     url = urlsplit(method)
@@ -133,7 +132,7 @@ def _of_environment(environment: Mapping[str, str]) -> Rendezvous:
             f"init_process_group(): MASTER_PORT must be a port, 1 to 65535, got {text!r}"
         )
     port = int(text)
-    # A program that is started again must not meet what is left of itself.
+    # A restarted program must not meet remains of its last run.
     which = [environment.get(f"TORCHELASTIC_{name}", "") for name in ("RUN_ID", "RESTART_COUNT")]
     ports: tuple[int, ...] = (port,)
     if environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":

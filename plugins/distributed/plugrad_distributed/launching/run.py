@@ -1,4 +1,4 @@
-"""Starts ranks, waits for them, and ends those that are left when one has failed."""
+"""Starts ranks, waits for them, and ends the others when one has failed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Ranks:
 
     Args:
         count: how many.
-        grace: seconds that the others have to end once one has failed.
-        say: shows a line to the user.
+        grace: seconds for the others to end after one has failed.
+        say: a function that shows a line to the user.
         local: whether all are on this machine.
     """
 
@@ -43,14 +43,14 @@ class Ranks:
         self._peers: dict[int, Peer] = {}
         self._codes: dict[int, int] = {}
         self._code: int | None = None
-        # When the next, harder signal is sent, and which.
+        # When to send the next, harder signal, and which.
         self._next: tuple[float, signal.Signals] | None = None
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start the command, which starts the supervisors; the exit code of the first rank that
         failed, or 0."""
         address = f"{self._host} {self._server.getsockname()[1]} {self._token}"
-        # In a session of its own: Ctrl-C reaches the ranks through the supervisors only.
+        # In its own session, so that Ctrl-C reaches the ranks only through the supervisors.
         starter = subprocess.Popen(
             command, env={**environment, ADDRESS: address}, start_new_session=True
         )
@@ -69,7 +69,7 @@ class Ranks:
         self._interrupt(signal.Signals(number))
 
     def _interrupt(self, which: signal.Signals) -> None:
-        """Pass a signal on; when it comes a second time, end by force."""
+        """Forward a signal; if it comes a second time, kill the ranks."""
         if self._code is None:
             self._code = 128 + which
             self._say(f"{which.name}: the ranks have {self._grace:g} s to end")
@@ -138,5 +138,5 @@ class Ranks:
             return self._code
         if len(self._codes) == self._count:
             return 0
-        # The ranks were not all there: the starter has said why.
+        # Not all ranks had started; the starter has printed the reason.
         return starters if starters > 0 else 128 - starters if starters < 0 else 1

@@ -1,4 +1,4 @@
-"""Which program starts processes here, and its command line."""
+"""The program that starts processes here, and its command line."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Starter:
         """The command line that runs a program `count` times.
 
         Args:
-            hostfile: names machines, in the form that the starter documents.
+            hostfile: a file with the machines, in the starter's own format.
             hosts: names of machines.
-            variables: what must be passed on of the environment; some starters pass on all.
+            variables: environment variables to pass on; some starters pass on all.
 
         Raises:
             ValueError: the starter has no option for the machines.
@@ -76,10 +76,10 @@ _OPTIONS = {
 
 
 def find_starter(wanted: str = "") -> Starter:
-    """mpiexec beside this Python, else that on the path, else SLURM's srun in a job of SLURM.
+    """mpiexec beside this Python, else on the path, else srun in a job of SLURM.
 
     Args:
-        wanted: its name or path, if it should be another one.
+        wanted: the name or path of another program to use.
 
     Raises:
         FileNotFoundError: there is none.
@@ -102,7 +102,7 @@ def find_starter(wanted: str = "") -> Starter:
 
 
 def _kind_of(path: str) -> str:
-    """Which MPI the program belongs to, as it says itself."""
+    """The MPI that the program belongs to, from its own output."""
     if Path(path).name == "srun":
         return "srun"
     try:
@@ -119,7 +119,7 @@ def _kind_of(path: str) -> str:
 
 
 def count_of_slurm(environment: Mapping[str, str]) -> int | None:
-    """How many processes a job of SLURM is for; None outside of one.
+    """The number of processes of a SLURM job; None outside of one.
 
     >>> from plugrad_distributed.launching.starter import count_of_slurm
     >>> count_of_slurm({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16"})

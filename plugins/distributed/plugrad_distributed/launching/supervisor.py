@@ -1,8 +1,8 @@
 """Runs one rank's program as a child. `plugrad launch` has mpiexec start this once for each rank.
 
-mpiexec ends all processes as soon as one of its own ends badly. So each rank is a child of one of
-these, which tells the launcher how the child ended and stays until the launcher says that all are
-over: the other ranks get to say what they miss.
+mpiexec ends all processes as soon as one of them fails. So each rank is the child of a supervisor,
+which tells the launcher how the child ended and stays until the launcher reports that all have
+ended. This gives the other ranks time to print their errors.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = ["ADDRESS", "LAUNCHED", "PATIENCE", "PREFIX", "main"]
 # The launcher's "host port token", and whether lines of output begin with the rank.
 ADDRESS = "PLUGRAD_LAUNCHER"
 PREFIX = "PLUGRAD_LAUNCH_PREFIX"
-# Tells programs who started them.
+# Tells programs that `plugrad launch` started them.
 LAUNCHED = "PLUGRAD_LAUNCHED"
-# Seconds from the wish that a program end to its end by force.
+# Seconds between asking a program to end and killing it.
 PATIENCE = 3.0
 _PR_SET_PDEATHSIG = 1
 
 
 class _Launcher:
-    """The connection to `plugrad launch`; without one, nothing is said."""
+    """The connection to `plugrad launch`; without one, nothing is reported."""
 
     def __init__(self, address: str, rank: int) -> None:
         self._link: socket.socket | None = None
@@ -55,7 +55,8 @@ class _Launcher:
                 self._link.sendall(json.dumps(message).encode() + b"\n")
 
     def obey(self, child: subprocess.Popen[bytes]) -> None:
-        """Pass signals on to the child, until the launcher says that all are over, or is gone."""
+        """Forward signals to the child, until the launcher reports that all have ended, or is
+        itself gone."""
         if self._link is None:
             return
         with contextlib.suppress(OSError, ValueError), self._link.makefile("rb") as lines:
@@ -80,7 +81,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def placed(environment: Mapping[str, str]) -> dict[str, str]:
-    """What programs read of their place, by the names of torchrun."""
+    """The variables with a program's rank and size, under torchrun's names."""
     rank, size = place(environment)
     local_rank, local_size = local_place(environment)
     found = {
@@ -93,7 +94,7 @@ def placed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _die_with_parent() -> None:
-    """In the child: if the supervisor is killed, so is the program (Linux)."""
+    """In the child: kill the program if the supervisor is killed (Linux)."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -117,7 +118,7 @@ def main() -> int:
     launcher = _Launcher(address, rank)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe = subprocess.PIPE if prefix else None
-    # MPI's own connection to mpiexec is an open file that the program must get.
+    # MPI's own connection to mpiexec is an open file that the program must inherit.
     child = subprocess.Popen(
         sys.argv[1:],
         env=environment,
@@ -139,7 +140,7 @@ def main() -> int:
     threading.Thread(target=launcher.obey, args=(child,), daemon=True).start()
     code = child.wait()
     if code != 0:
-        # What the program started and could not end, such as workers that load data.
+        # Processes that the program started and did not end, such as data loading workers.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
     for thread in threads:
@@ -147,7 +148,7 @@ def main() -> int:
     launcher.say(code=code)
     alone = launcher.over.is_set()
     launcher.over.wait()
-    # The launcher knows the code; mpiexec would comment on it.
+    # The launcher already has the exit code; mpiexec would print a message about it.
     return 0 if not alone else code if code >= 0 else 128 - code
 
 

@@ -27,15 +27,15 @@ _blocks = threading.local()
 class DeviceMesh:
     """Ranks in a grid. Each line along a dimension is a group.
 
-    All ranks make the same meshes in the same order, also those that are not in them.
+    All ranks, even those outside a mesh, make the same meshes in the same order.
 
     Args:
-        device_type: what the ranks compute on: ``"cpu"``, ``"cuda"``.
+        device_type: the device type of the ranks: ``"cpu"``, ``"cuda"``.
         mesh: the ranks' numbers, in nested lists, an array or a tensor of integers.
         mesh_dim_names: a name for each dimension.
 
     Raises:
-        RuntimeError: the names do not fit, a rank comes twice, or there are fewer ranks.
+        RuntimeError: the names do not fit, a rank occurs twice, or there are fewer ranks.
 
     >>> import plugrad.distributed as dist
     >>> from plugrad.distributed.device_mesh import DeviceMesh
@@ -74,7 +74,7 @@ class DeviceMesh:
                 f"Mesh should not be bigger than default world size {default_group().size()}, but "
                 f"found {ranks.size} ranks, the highest of which is {ranks.max()}!"
             )
-        # Of every call on DTensors, so it is made once.
+        # Used in every call on DTensors, so it is computed once.
         numbers = tuple(ranks.reshape(-1).tolist())
         self._identity = (self.shape, numbers, device_type, names, id(self._everyone))
         self._hash = hash(self._identity)
@@ -84,7 +84,7 @@ class DeviceMesh:
 
     @property
     def device_type(self) -> str:
-        """What the ranks compute on."""
+        """The device type of the ranks."""
         return self._device_type
 
     @property
@@ -100,7 +100,7 @@ class DeviceMesh:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many ranks there are along each dimension."""
+        """The number of ranks along each dimension."""
         return tuple(self._ranks.shape)
 
     @property
@@ -109,29 +109,29 @@ class DeviceMesh:
         return self._ranks.ndim
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many ranks there are, in all or along a dimension."""
+        """The number of ranks, in all or along a dimension."""
         return int(self._ranks.size if mesh_dim is None else self._ranks.shape[mesh_dim])
 
     def get_rank(self) -> int:
-        """This process's number among all."""
+        """This process's global rank."""
         return get_rank()
 
     def get_coordinate(self) -> tuple[int, ...] | None:
-        """Where this rank is in the grid; None if it is not in it."""
+        """The position of this rank in the grid; None if it is not in it."""
         return self._coordinate
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This rank's number along a dimension, which may be left out if there is one."""
+        """This rank's number along a dimension, which can be omitted if there is only one."""
         group = self.get_group(mesh_dim)
         return group.rank()
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """The group along a dimension that this rank is in.
+        """This rank's group along a dimension.
 
         Raises:
             RuntimeError: there are several dimensions and none is named; or this rank is not in
                 the mesh.
-            KeyError: there is no dimension of that name.
+            KeyError: there is no dimension with this name.
         """
         if mesh_dim is None:
             if self.ndim > 1:
@@ -165,7 +165,7 @@ class DeviceMesh:
         return self._names.index(name)
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
-        """The part of the mesh along some dimensions that this rank is in.
+        """This rank's part of the mesh along some dimensions.
 
         Raises:
             RuntimeError: the mesh has no names.
@@ -201,7 +201,7 @@ class DeviceMesh:
         )
 
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
-        """The same ranks along one dimension. All ranks of the mesh that this is a part of call it.
+        """The same ranks along one dimension. All ranks of the root mesh call it.
 
         Args:
             mesh_dim_name: by default the names of the dimensions, joined by ``_``.
@@ -235,8 +235,7 @@ class DeviceMesh:
         return flat
 
     def _neighbours_of(self, count: int) -> ProcessGroup:
-        """The group of `count` ranks next to each other along the last dimension that this rank is
-        in. All ranks call this.
+        """This rank's group of `count` neighbours along the last dimension. All ranks call this.
 
         Raises:
             NotImplementedError: the mesh is part of one that does not have all ranks.
@@ -260,7 +259,7 @@ class DeviceMesh:
 
     @staticmethod
     def _concatenate(device_mesh_list: Sequence[DeviceMesh]) -> DeviceMesh:
-        """The dimensions of several parts of a mesh in one, in the order in which they are given.
+        """Join the dimensions of several parts of a mesh, in the given order.
 
         Raises:
             ValueError: they are not parts of one mesh, or share dimensions.
@@ -296,10 +295,10 @@ class DeviceMesh:
         *,
         mesh_dim_names: Sequence[str] | None = None,
     ) -> DeviceMesh:
-        """A mesh over groups that are there already: one for each dimension.
+        """A mesh over existing groups, one for each dimension.
 
         Args:
-            group: a group, or one for each dimension; then `mesh` says where the ranks are.
+            group: a group, or one for each dimension; then `mesh` gives the positions of the ranks.
 
         Raises:
             ValueError: `mesh` does not fit the groups.
@@ -386,8 +385,8 @@ def _check(ranks: Any, names: tuple[str, ...] | None) -> None:
 
 
 def _make_groups(ranks: Any, names: tuple[str, ...] | None) -> list[ProcessGroup | None]:
-    """The group along each dimension that this rank is in. Every rank makes all of them, in one
-    order, since names of groups are counted."""
+    """This rank's group along each dimension. Every rank makes all groups in the same order,
+    because their names contain a count."""
     everyone = default_group()
     if ranks.ndim == 1 and ranks.tolist() == list(everyone.ranks):
         return [everyone]
@@ -396,7 +395,7 @@ def _make_groups(ranks: Any, names: tuple[str, ...] | None) -> list[ProcessGroup
         mine: ProcessGroup | None = None
         for row in np.moveaxis(ranks, dim, -1).reshape(-1, ranks.shape[dim]):
             name = names[dim] if names else f"dim_{dim}"
-            # In the order of the mesh, which new_group sorts.
+            # new_group sorts ranks, so the order of the mesh must be ascending.
             if row.tolist() != sorted(row.tolist()):
                 raise RuntimeError(
                     f"DeviceMesh: ranks must rise along each dimension of mesh, got {row.tolist()}"
@@ -414,17 +413,17 @@ def init_device_mesh(
     *,
     mesh_dim_names: Sequence[str] | None = None,
 ) -> DeviceMesh:
-    """A mesh of a shape with the first ranks in their order.
+    """A mesh with this shape, of the first ranks in order.
 
-    The default group is made if there is none yet. All ranks call this with the same shape.
+    It creates the default group if there is none yet. All ranks call it with the same shape.
 
     Args:
-        device_type: what the ranks compute on: ``"cpu"``, ``"cuda"``, without an index.
-        mesh_shape: how many ranks there are along each dimension.
+        device_type: the device type of the ranks, without an index: ``"cpu"``, ``"cuda"``.
+        mesh_shape: the number of ranks along each dimension.
         mesh_dim_names: a name for each dimension.
 
     Raises:
-        RuntimeError: names and shape do not fit, or there are not so many ranks.
+        RuntimeError: names and shape do not fit, or there are too few ranks.
 
     >>> import plugrad.distributed as dist
     >>> from plugrad.distributed.device_mesh import init_device_mesh

@@ -1,2 +1,2 @@
 """The collectives as operators of the namespace `distributed`: entries, kernels, gradients, and
-rules for batches and for tensors without data."""
+rules for vmap and for tensors without data."""

@@ -159,7 +159,7 @@ def _times_slope(grad: Tensor, self: Tensor, result: Tensor, op: str, group: str
     if op == "avg":
         return grad / group_named(group).size()
     if op in ("min", "max"):
-        # Shared by the ranks that have the extreme, as amax shares it.
+        # Divided among the ranks with the extreme value, as in amax.
         mine = (self == result).to(grad.dtype)
         holders: Tensor = _ops().all_reduce(mine, "sum", group)
         return grad * mine / holders
@@ -207,8 +207,8 @@ def reduce_scatter_tangent(self_t: Tensor, dim: int, op: str, group: str) -> Ten
 
 
 def scatter_gradient(grad: Tensor, self: Tensor, src: int, dim: int, group: str) -> Tensor:
-    """All parts' gradients on the rank that had the tensor, zeros on the others. There the sum of
-    nothing ties them to the graph: all ranks must take part in the next backward pass, too."""
+    """All parts' gradients on the rank that had the tensor, zeros on the others. There an empty sum
+    ties them to the graph, because all ranks must take part in the next backward pass, too."""
     found: Tensor = _ops().gather(grad, src, dim, group)
     if group_named(group).rank() == src:
         return found
@@ -216,6 +216,6 @@ def scatter_gradient(grad: Tensor, self: Tensor, src: int, dim: int, group: str)
 
 
 def send_back(grad: Tensor, self: Tensor, src: int, tag: int, group: str) -> Tensor:
-    """Sends the gradient to where the tensor came from; that of `self` itself is zero."""
+    """Send the gradient to the sender of the tensor; the gradient of `self` itself is zero."""
     token: Tensor = _ops().send(grad, src, tag, group)
     return token.expand(self.shape)

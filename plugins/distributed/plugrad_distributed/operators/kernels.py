@@ -1,7 +1,7 @@
-"""What computes the operators, on arrays of a backend.
+"""The kernels of the operators, on arrays of a backend.
 
-Each is one function on arrays of NumPy, or of CuPy where the group's carrier takes these. Others
-are copied to the host and back.
+Each is one function on NumPy arrays, or on CuPy arrays if the group's carrier takes these. Other
+arrays are copied to the host and back.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _named(wrap: Callable[[Callable[..., Array]], Any]) -> dict[str, Any]:
 
 
 def _of_jax(kernel: Callable[..., Array]) -> Callable[..., Any]:
-    """On JAX's arrays, which the host reads without a copy on its own device."""
+    """On JAX's arrays, which the host reads without a copy if they are on the CPU."""
 
     def run(array: Any, *arguments: Any) -> Any:
         import jax
@@ -168,7 +168,7 @@ def _of_jax(kernel: Callable[..., Array]) -> Callable[..., Any]:
                 "call it outside, or shard arrays over jax.sharding.Mesh"
             )
         found = kernel(np.asarray(array), *arguments)
-        # Else JAX halves integers and floating point numbers of 64 bits.
+        # Otherwise JAX converts 64-bit integers and floats to 32 bits.
         with jax.enable_x64(True):
             return jax.device_put(found, array.sharding)
 
@@ -182,7 +182,7 @@ def _of_cuda(kernel: Callable[..., Array]) -> Callable[..., Any]:
         import cupy
 
         with cupy.cuda.Device(array.device.id):
-            # The group is the last argument of each.
+            # The group is always the last argument.
             if "cuda" in group_named(arguments[-1]).carrier("cuda").devices:
                 return kernel(array, *arguments)
             return cupy.asarray(kernel(cupy.asnumpy(array), *arguments))

@@ -1,5 +1,5 @@
-"""Rules beside the entries: results without data, and batches of `vmap`. All ranks map over batches
-of one size."""
+"""Rules for results without data and for `vmap`. All ranks must map over batches of the same
+size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def _resized(tensor: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def _with_dim(tensor: Tensor, dim: int, length: Callable[[int], int]) -> Tensor:
-    """Of another length along a dimension; a tensor without dimensions has one of length 1."""
+    """A tensor of another length along a dimension; a tensor without dimensions counts as length
+    1."""
     size = list(tensor.shape) or [1]
     dim %= len(size)
     size[dim] = length(size[dim])
@@ -81,7 +82,7 @@ FAKES: dict[str, Callable[..., Tensor]] = {
 }
 
 
-# Batches. A rule gets the tensor with its batch in front, and gives the result with it in front.
+# Batches. A rule gets and returns tensors with the batch dimension first.
 
 
 def _elementwise(name: str) -> Callable[..., Tensor]:
@@ -93,7 +94,7 @@ def _elementwise(name: str) -> Callable[..., Tensor]:
 
 
 def _along(name: str) -> Callable[..., Tensor]:
-    """Of an operator whose second argument is a dimension."""
+    """The rule of an operator with a dimension as its second argument."""
 
     def rule(self: Tensor, dim: int = 0, *arguments: Any) -> Tensor:
         if self.ndim == 1:
@@ -161,7 +162,7 @@ def _with_batch_in_front(rule: Callable[..., Tensor]) -> Callable[..., Any]:
 
 
 class Rules:
-    """Registers the rules; they go when the plugin that holds this is unloaded."""
+    """Registers the rules; they are removed when the plugin that holds this object is unloaded."""
 
     def __init__(self) -> None:
         self._library = plugrad.library.Library("distributed", "FRAGMENT")

@@ -1,1 +1,1 @@
-"""DTensor: tensors that lie on a mesh of ranks."""
+"""DTensor: tensors distributed over a mesh of ranks."""

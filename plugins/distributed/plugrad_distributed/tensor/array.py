@@ -1,4 +1,4 @@
-"""What a DTensor has in place of an array: this rank's tensor, the mesh, and placements."""
+"""The array of a DTensor: this rank's tensor, the mesh, and placements."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Origin = tuple["ShardedArray", Any, tuple[Any, ...], int]
 
 
 class ShardedArray:
-    """The array of a tensor whose kernel key is `Sharded`.
+    """The array of a tensor with the kernel key `Sharded`.
 
     Attributes:
-        local: what this rank has, a tensor outside any graph.
-        mesh: the ranks that have parts of it.
+        local: this rank's tensor, outside any graph.
+        mesh: the ranks that hold parts of it.
         placements: one for each dimension of the mesh.
-        shape: that of the whole.
-        steps: the strides of the whole, in elements, as if it were in one memory.
-        spec: the same without the elements, once a rule asked for it.
-        origin: of a view whose elements had to be moved between ranks, what it is a view of: writes
-            go back there. The array, the operator, its other arguments, and which result it is.
+        shape: the shape of the whole.
+        steps: the strides of the whole in elements, as if it were in one memory.
+        spec: the same without the elements, once a rule has requested it.
+        origin: for a view whose elements had to be moved between ranks, its source, where writes
+            go: the array, the operator, its other arguments, and the index of the result.
     """
 
     __slots__ = ("local", "mesh", "origin", "placements", "shape", "spec", "steps")
@@ -51,7 +51,7 @@ class ShardedArray:
 
     @classmethod
     def of(cls, local: Tensor, spec: DTensorSpec, origin: Origin | None = None) -> ShardedArray:
-        """The array that lies as `spec` says."""
+        """The array with the placements of `spec`."""
         made = cls.__new__(cls)
         made.local = local
         made.mesh = spec.mesh
@@ -72,7 +72,7 @@ class ShardedArray:
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a tensor whose elements lie row by row."""
+    """The strides of a tensor in row-major order."""
     found: list[int] = []
     step = 1
     for size in reversed(shape):

@@ -1,15 +1,15 @@
 """The backend behind the dispatch key `Sharded`.
 
-A DTensor is a tensor of a backend of its own: where others have an array it has a `ShardedArray`.
-So its keys are `AutogradSharded` and `Sharded`. All that is above the backends is the core's and
-works as for any tensor: autograd, hooks, views and their versions, forward mode, `plugrad.func`.
-The table of propagation rules is this backend's table of kernels; what a rule calls on
-this rank's parts are operators again, at the key of the device that has them.
+A DTensor is a tensor of its own backend: its array is a `ShardedArray`, and its keys are
+`AutogradSharded` and `Sharded`. Everything above the backends comes from the core and works as for
+any tensor: autograd, hooks, views and their versions, forward mode, `plugrad.func`. The table of
+propagation rules is this backend's table of kernels. A rule calls operators again, on this rank's
+parts, at the key of their device.
 
-Each mesh is a device of this backend, ``sharded:0``, ``sharded:1``, in the order in which they are
-first used. So a tensor that a model makes on ``x.device`` is a DTensor like `x`, replicated, and a
-call that mixes ranks' own tensors with DTensors is an error of devices. PyTorch tells the device of
-the parts instead, and such programs have to convert tensors by hand.
+Each mesh is a device of this backend, ``sharded:0``, ``sharded:1``, in the order of first use. So a
+tensor that a model makes on ``x.device`` is a replicated DTensor like `x`, and a call that mixes
+plain tensors with DTensors raises a device error. PyTorch shows the device of the parts instead, so
+such programs must convert tensors by hand.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _numbers: dict[DeviceMesh, int] = {}
 
 
 def device_of(mesh: DeviceMesh) -> Any:
-    """The device that a mesh is, for its tensors."""
+    """The device that represents a mesh."""
     number = _numbers.get(mesh)
     if number is None:
         set_placement(keep)
@@ -61,7 +61,7 @@ def device_of(mesh: DeviceMesh) -> Any:
 
 
 def mesh_at(index: int) -> DeviceMesh:
-    """The mesh that a device of this index is.
+    """The mesh that a device with this index represents.
 
     Raises:
         RuntimeError: there is none.
@@ -74,7 +74,7 @@ def mesh_at(index: int) -> DeviceMesh:
 
 
 def host_generator(mesh: DeviceMesh) -> Any:
-    """The host's generator behind a mesh's default one."""
+    """The host's generator that backs a mesh's default generator."""
     return generators(NAME)[device_of(mesh).index].host
 
 
@@ -98,9 +98,10 @@ def whole(array: ShardedArray) -> Tensor:
 
 
 def keep(array: Any, former: Any) -> Any:
-    """An array as a former one lies, which it replaces in a tensor: see `set_placement`.
+    """An array with the placement of the one that it replaces in a tensor: see `set_placement`.
 
-    So the gradient of a leaf lies as the leaf does, and a step of an optimizer sends nothing.
+    So the gradient of a leaf has the leaf's placement, and an optimizer's step does not
+    communicate.
     """
     if not isinstance(array, ShardedArray) or not isinstance(former, ShardedArray):
         return array
@@ -118,8 +119,8 @@ class ShardedBackend(Backend):
         super().__init__(NAME, array_type=ShardedArray, key_name="Sharded")
 
     def device_count(self) -> int:
-        # Two at least: a backend with one device names it without its number, and the first mesh
-        # keeps its name when a second one comes.
+        # At least two: a backend with one device names it without a number, but the first mesh must
+        # keep its name when a second one is made.
         return max(len(_meshes), 2) if _meshes else 0
 
     def problem(self) -> str | None:
@@ -131,8 +132,8 @@ class ShardedBackend(Backend):
         return {"meshes": str(len(_meshes))}
 
     def kernels(self) -> Any:
-        """What the core writes and copies with. All other kernels work on tensors, and are
-        registered by `plugrad_distributed.tensor.registration`."""
+        """The kernels with which the core writes and copies. All other kernels work on tensors;
+        `plugrad_distributed.tensor.registration` registers them."""
         return {"copy_": _copy, "_to_copy": _cast}
 
     def native_dtype(self, dtype: Any) -> Any:
@@ -146,13 +147,13 @@ class ShardedBackend(Backend):
         return found
 
     def from_host(self, array: Any, index: int) -> ShardedArray:
-        """The same elements on each rank, which has them already."""
+        """The same elements, which each rank already has."""
         mesh = mesh_at(index)
         local = plugrad.from_numpy(array).to(mesh.device_type)
         return ShardedArray(local, mesh, (Replicate(),) * mesh.ndim, array.shape)
 
     def to_host(self, array: Any) -> Any:
-        """All elements: a collective, unless each rank has the whole."""
+        """All elements: communicates, unless each rank has the whole."""
         return whole(array).numpy(force=True)
 
     def copy_to_device(self, array: Any, index: int, non_blocking: bool = False) -> ShardedArray:
@@ -170,7 +171,7 @@ class ShardedBackend(Backend):
         return MeshGenerator()
 
     def printed(self, array: Any) -> str | None:
-        """Prints without a collective, so that one rank alone can print."""
+        """Prints without communication, so that a single rank can print."""
         return (
             f"DTensor(local_tensor={array.local!r}, device_mesh={array.mesh!r}, "
             f"placements={array.placements!r})"
@@ -198,7 +199,7 @@ def _copy(target: ShardedArray, source: ShardedArray) -> ShardedArray:
 
 
 def write_back(array: ShardedArray) -> None:
-    """Let a write to a view show in what it is a view of, if its elements had to be moved."""
+    """Propagate a write from a view to its source, if the view's elements had to be moved."""
     if array.origin is None:
         return
     base, op, arguments, position = array.origin
@@ -213,22 +214,22 @@ def write_back(array: ShardedArray) -> None:
 
 
 class _CallersQueue(DeviceQueue):
-    """Backward passes stay on the thread that asked for them: collectives are in the order of the
-    program, and hooks that ask for the rank get that of the caller, where ranks are threads."""
+    """Backward passes stay on the calling thread: collectives run in the order of the program, and
+    if ranks are threads, hooks see the caller's rank."""
 
     def is_bound(self) -> bool:
         return True
 
 
 class MeshGenerator:
-    """Random numbers of a mesh: a stream of the host's, which is the same on all ranks.
+    """Random numbers of a mesh: a stream of the host, which is the same on all ranks.
 
-    Each rank draws for the whole tensor and keeps its part, so the numbers are those of one
-    process that starts from the same seed.
+    Each rank draws for the whole tensor and keeps its part, so the numbers equal those of one
+    process with the same seed.
     """
 
     def __init__(self) -> None:
-        # PyTorch's default seed: it has to be the same on all ranks, also if nobody sets one.
+        # PyTorch's default seed: it must be the same on all ranks, even if the program sets none.
         self.host = plugrad.Generator("cpu")
         self.host.manual_seed(67280421310721)
 

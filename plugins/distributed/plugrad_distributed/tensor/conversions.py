@@ -1,4 +1,4 @@
-"""From ranks' tensors to DTensors and back, and between placements, with gradients."""
+"""Differentiable conversions from ranks' tensors to DTensors and back, and between placements."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["FromLocal", "Redistribute", "ToLocal", "checked", "placed", "resolve
 
 
 def _of_gradient(placements: Placements) -> Placements:
-    """How a gradient lies: that of a summand is that of the sum."""
+    """The placement of a gradient: the gradient of a summand is that of the sum."""
     return tuple(Replicate() if isinstance(one, Partial) else one for one in placements)
 
 
 def resolved(tensor: Tensor) -> ShardedArray:
-    """The array of a DTensor, which a conjugate or negative view does not have yet."""
+    """The array of a DTensor; conjugate and negative views are resolved first."""
     if tensor.is_conj() or tensor.is_neg():
         with plugrad.no_grad():
             tensor = tensor.resolve_conj().resolve_neg()
@@ -85,7 +85,7 @@ def _whole_shape(local: Tensor, mesh: DeviceMesh, placements: Placements) -> tup
 
 
 def _whole_steps(local: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of the whole, whose dimensions lie in the order of those of a part."""
+    """The strides of the whole, with dimensions in the same memory order as in a part."""
     own = local.stride()
     order = sorted(range(local.ndim), key=lambda dim: -own[dim])
     steps = [1] * local.ndim
@@ -129,7 +129,7 @@ class Redistribute(plugrad.autograd.Function):
     def backward(ctx: Any, grad: Any) -> Any:
         if ctx.dtype is not None:
             grad = grad.to(ctx.dtype)
-        # The gradient of a summand is that of the sum; one that is still to be summed stays so.
+        # The gradient of a summand is that of the sum; a gradient that is `Partial` stays so.
         target = tuple(
             Replicate() if isinstance(one, Partial) and one != own else one
             for one, own in zip(ctx.before, grad.placements, strict=True)
@@ -138,10 +138,10 @@ class Redistribute(plugrad.autograd.Function):
 
 
 def checked(local: Tensor, mesh: DeviceMesh, placements: Placements, compare: bool) -> Tensor:
-    """The local tensor, after a comparison of the ranks: what is replicated is the first rank's.
+    """The local tensor, after comparing the ranks; replicated tensors become the first rank's.
 
     Raises:
-        ValueError: ranks have other shapes, dtypes or layouts.
+        ValueError: shapes, dtypes or layouts differ between ranks.
     """
     from plugrad_distributed.distributed.objects import all_gather_object
 

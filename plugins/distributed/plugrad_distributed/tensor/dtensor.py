@@ -1,4 +1,4 @@
-"""DTensor: a tensor that lies on a mesh of ranks."""
+"""DTensor: a tensor distributed over a mesh of ranks."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def array_of(tensor: object) -> ShardedArray | None:
 
 
 class _ByKey(type):
-    """A tensor is a DTensor if its kernel key is `Sharded`, of whatever class its object is: a
-    Parameter is one as well."""
+    """A tensor is a DTensor if its kernel key is `Sharded`, whatever its class: a Parameter can be
+    one too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return array_of(instance) is not None
 
 
 class DTensor(Tensor, metaclass=_ByKey):
-    """A tensor that lies on a mesh: each rank has a part of it, the whole, or a summand.
+    """A tensor distributed over a mesh: each rank has a part of it, the whole, or a summand.
 
-    Operators take and give DTensors as if they were whole. `distribute_tensor` makes one of a
-    tensor that every rank has, `from_local` one of the ranks' parts.
+    Operators take and return DTensors as if they were whole. `distribute_tensor` makes one from a
+    tensor that every rank has, `from_local` makes one from the ranks' parts.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.device_mesh import init_device_mesh
@@ -59,12 +59,12 @@ class DTensor(Tensor, metaclass=_ByKey):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The mesh that the tensor lies on."""
+        """The mesh of the tensor."""
         return _array(self).mesh
 
     @property
     def placements(self) -> Placements:
-        """How it lies on each dimension of the mesh."""
+        """The placement along each dimension of the mesh."""
         return _array(self).placements
 
     @property
@@ -83,21 +83,21 @@ class DTensor(Tensor, metaclass=_ByKey):
         stride: Sequence[int] | None = None,
         grad_placements: Sequence[Placement] | None = None,
     ) -> DTensor:
-        """The tensor of which each rank has a part. Differentiable.
+        """Make a DTensor from the ranks' parts. Differentiable.
 
         Args:
             local_tensor: this rank's part.
             device_mesh: by default that of the ``with mesh:`` block.
             placements: by default `Replicate` on all dimensions.
-            run_check: compare shapes of the ranks, and broadcast what is replicated from the first
-                ones.
-            shape, stride: of the whole; together. By default all parts have the same shape.
-            grad_placements: how the gradient for `local_tensor` lies. By default as the tensor,
-                `Replicate` in the place of `Partial`.
+            run_check: compare shapes between ranks, and broadcast replicated tensors from the first
+                ranks.
+            shape, stride: those of the whole; give both. By default all parts have the same shape.
+            grad_placements: the placements of the gradient of `local_tensor`. By default those of
+                the tensor, with `Replicate` in place of `Partial`.
 
         Raises:
-            RuntimeError: `local_tensor` is a DTensor, or `shape` comes without `stride`.
-            ValueError: there are several operations among the `Partial`, or parts do not fit.
+            RuntimeError: `local_tensor` is a DTensor, or `shape` is given without `stride`.
+            ValueError: the `Partial` placements mix operations, or parts do not fit.
         """
         if array_of(local_tensor) is not None:
             raise RuntimeError(
@@ -131,8 +131,8 @@ class DTensor(Tensor, metaclass=_ByKey):
         """This rank's part. Differentiable.
 
         Args:
-            grad_placements: how the gradients that come back lie; by default as the tensor,
-                `Replicate` in the place of `Partial`.
+            grad_placements: the placements of incoming gradients; by default those of the tensor,
+                with `Replicate` in place of `Partial`.
         """
         array = _array(self)
         if not plugrad.is_grad_enabled():
@@ -154,12 +154,12 @@ class DTensor(Tensor, metaclass=_ByKey):
         forward_dtype: Any = None,
         backward_dtype: Any = None,
     ) -> DTensor:
-        """The same tensor under other placements, by collectives. Differentiable.
+        """Change the placements by collectives. Differentiable.
 
         Args:
             device_mesh: the tensor's own; another one is an error.
             placements: by default `Replicate` on all dimensions.
-            async_op: nothing depends on it: the result is there when this returns.
+            async_op: accepted and ignored: the result is complete when this returns.
             forward_dtype: the dtype in which the elements are sent, and that of the result.
             backward_dtype: the dtype in which the gradient is sent.
 
@@ -199,7 +199,7 @@ def _array(tensor: Tensor) -> ShardedArray:
 
 
 class _OfDTensors:
-    """An attribute that tensors have if their kernel key is `Sharded`: others lack it."""
+    """An attribute that only tensors with the kernel key `Sharded` have."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,8 +1,8 @@
-"""The kernel at the key `Sharded` of operators without a rule.
+"""The kernel at the key `Sharded` for operators without a rule.
 
-Elementwise ones, also those of plugins, have one rule for all. Whatever else is left gets whole
-tensors, and a warning says so once. What is composed of other operators needs neither, unless the
-composition takes the elements to the host.
+Elementwise operators, including those of plugins, share one rule. All others get whole tensors, and
+a warning says so once. Operators composed of others need neither, unless the composition reads the
+elements on the host.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from plugrad_distributed.tensor.spec import Rule
 
 __all__ = ["Fallback"]
 
-# Of operators that the core promotes and broadcasts for, whoever defines them.
+# The tags of operators for which the core promotes and broadcasts, whoever defines them.
 ELEMENTWISE = Rule(pointwise)
 NO_RULE = Rule(lambda *args: ())
 
 
 class Fallback:
-    """What `Library.fallback` gets."""
+    """The function for `Library.fallback`."""
 
     def __init__(self) -> None:
         self._warned: set[str] = set()
 
     def precedes(self, op: Any) -> bool:
-        """Whether it is called although the operator is composed of others."""
+        """Whether it is called even for operators composed of others."""
         if op.structure in STRUCTURES:
             return True
         return op.namespace == "plugrad" and (op.full_name in RULES or op.full_name in GATHERED)
@@ -44,8 +44,8 @@ class Fallback:
 
         Raises:
             TypeError: it is a collective.
-            NotImplementedError: it writes to other arguments than the first one, and not all ranks
-                have the whole of each.
+            NotImplementedError: it writes to other arguments than the first, and not all ranks have
+                them whole.
         """
         in_first = op.schema.is_inplace
         rule = ELEMENTWISE if op.structure in STRUCTURES else _on_demand(op)
@@ -79,14 +79,14 @@ def _on_demand(op: Any) -> Rule | None:
 
 @functools.cache
 def _functional(op: Any) -> Any:
-    """The operator that returns what another one writes in place; None if there is none."""
+    """The out-of-place counterpart of an operator; None if there is none."""
     packet = getattr(getattr(plugrad.ops, op.namespace), op.name.removesuffix("_"), None)
     found = None if packet is None else getattr(packet, op.overload or "default", None)
     return None if found is None else found.op
 
 
 def _refuse_parts(op: Any, args: tuple[Any, ...]) -> None:
-    """What an operator writes to copies of whole tensors would be lost."""
+    """An operator's writes to copies of whole tensors would be lost."""
     for tensor in flat(args, Tensor):
         array = tensor.array
         if isinstance(array, ShardedArray) and not all(

@@ -1,4 +1,4 @@
-"""Functions that make DTensors, and modules of them."""
+"""Functions that make DTensors, and modules with DTensors as parameters."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
-    """A DTensor of a whole tensor. The result is a leaf.
+    """Make a DTensor from a whole tensor. The result is a leaf.
 
     Args:
-        tensor: the whole, of the same shape on all ranks.
+        tensor: the whole tensor, with the same shape on all ranks.
         device_mesh: by default that of the ``with mesh:`` block.
         placements: `Shard` or `Replicate` for each dimension of the mesh; by default `Replicate`.
-        src_data_rank: whose elements count, by its number along each dimension of the mesh; None:
-            each rank keeps its part of its own tensor, and nothing is sent.
+        src_data_rank: the rank that provides the elements, by its number along each dimension of
+            the mesh. None: each rank keeps its part of its own tensor, and nothing is sent.
 
     Raises:
-        RuntimeError: a leaf is needed, and the tensor is the result of an operator; or a placement
-            is `Partial`; or the tensor is a DTensor on other placements.
+        RuntimeError: the tensor is not a leaf, a placement is `Partial`, or the tensor is a DTensor
+            with other placements.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.device_mesh import init_device_mesh
@@ -102,7 +102,7 @@ def _made(
     make: Callable[[tuple[int, ...]], Tensor],
     whole: bool = False,
 ) -> DTensor:
-    """A DTensor that `make` gives the parts of, or the whole."""
+    """A DTensor for which `make` returns the parts, or the whole."""
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     mesh = current_mesh() if mesh is None else mesh
     wanted = normalized(placements, mesh, len(shape), function)
@@ -158,7 +158,7 @@ def empty(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor whose elements are whatever was in memory."""
+    """A DTensor with uninitialized elements."""
     return _made(
         size,
         placements,
@@ -179,7 +179,7 @@ def full(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor whose elements are all one number."""
+    """A DTensor with all elements equal to a number."""
     return _made(
         (size,),
         placements,
@@ -198,7 +198,7 @@ def rand(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor of random numbers from [0, 1): those that one process draws from the same seed."""
+    """A DTensor of random numbers from [0, 1), the same as in one process with the same seed."""
     mesh = current_mesh() if device_mesh is None else device_mesh
     generator = generator_for(mesh, None)
     return _made(
@@ -220,7 +220,7 @@ def randn(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor of normal random numbers: those that one process draws from the same seed."""
+    """A DTensor of normal random numbers, the same as in one process with the same seed."""
     mesh = current_mesh() if device_mesh is None else device_mesh
     generator = generator_for(mesh, None)
     return _made(
@@ -241,14 +241,14 @@ def distribute_module(
     input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
 ) -> Any:
-    """Make the parameters and buffers of a module DTensors, in place; returns the module.
+    """Turn the parameters and buffers of a module into DTensors, in place; returns the module.
 
     Args:
         device_mesh: by default that of the ``with mesh:`` block.
-        partition_fn: ``partition_fn(name, submodule, mesh)`` makes DTensors of the parameters that
-            are to be cut. All others become replicated.
-        input_fn: ``input_fn(module, inputs, mesh)`` gives what `forward` gets.
-        output_fn: ``output_fn(module, outputs, mesh)`` gives what the module gives.
+        partition_fn: ``partition_fn(name, submodule, mesh)`` shards parameters by replacing them
+            with DTensors. All others become replicated.
+        input_fn: ``input_fn(module, inputs, mesh)`` returns the arguments of `forward`.
+        output_fn: ``output_fn(module, outputs, mesh)`` returns the result of the module.
 
     Raises:
         RuntimeError: the module was distributed before.
@@ -272,7 +272,7 @@ def distribute_module(
 
 
 def _replicate(module: Any, mesh: DeviceMesh) -> None:
-    """Make what is not a DTensor yet a replicated one."""
+    """Turn everything that is not a DTensor yet into a replicated one."""
     for name, parameter in list(module._parameters.items()):
         if parameter is not None and array_of(parameter) is None:
             made = distribute_tensor(parameter.detach(), mesh)
@@ -285,6 +285,7 @@ def _replicate(module: Any, mesh: DeviceMesh) -> None:
 
 
 def redistributed(tensor: Any, placements: Sequence[Placement]) -> Any:
-    """A DTensor under other placements, with gradients; itself if they are its own."""
+    """A DTensor under other placements, differentiable; the DTensor itself if it already has
+    them."""
     wanted = normalized(placements, tensor.device_mesh, tensor.ndim, "redistribute")
     return tensor if tensor.placements == wanted else Redistribute.apply(tensor, wanted, None)

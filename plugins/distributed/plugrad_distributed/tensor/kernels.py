@@ -1,5 +1,5 @@
-"""The kernels at the key `Sharded`: a rule says which placements a call needs, then the operator
-runs on this rank's parts.
+"""The kernels at the key `Sharded`: a rule determines the placements that a call needs, then the
+operator runs on this rank's parts.
 
     mul(S(0), P(sum))     the rule of `mul` has the choices  R R -> R   S(0) S(0) -> S(0)   R P -> P
          |                the one that costs least here:     S(0) S(0) -> S(0)
@@ -9,7 +9,7 @@ runs on this rank's parts.
          |
     a DTensor             S(0)
 
-What is composed of other operators needs no rule, since these have theirs.
+Operators composed of others need no rule, because the others have theirs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from plugrad_distributed.tensor.spec import DTensorSpec, Rule, spec_of, specs_in
 
 __all__ = ["Call", "Kernel", "implicit_replication", "in_place", "run"]
 
-# Plans by operator and arguments; they are forgotten when there are too many.
+# Plans by operator and arguments; cleared when there are too many.
 MOST_PLANS = 4096
 
 _state = threading.local()
@@ -41,7 +41,7 @@ _inputs_in_place: dict[Any, list[Placements] | None] = {}
 
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
-    """While it is entered, tensors of one rank count as replicated where they meet DTensors.
+    """A block in which plain tensors in calls with DTensors count as replicated.
 
     >>> from plugrad.distributed.tensor.experimental import implicit_replication
     >>> with implicit_replication():
@@ -75,10 +75,10 @@ class Call:
 
 
 def _array(op: Any, value: Tensor, mesh: DeviceMesh) -> ShardedArray:
-    """What stands for a tensor in a call on a mesh.
+    """The array for a tensor in a call on a mesh.
 
     Raises:
-        RuntimeError: it is a tensor of this rank with several elements.
+        RuntimeError: it is a plain tensor with several elements.
     """
     array = value.array
     if isinstance(array, ShardedArray):
@@ -95,10 +95,10 @@ def _array(op: Any, value: Tensor, mesh: DeviceMesh) -> ShardedArray:
 
 
 def _same_mesh(op: Any, array: ShardedArray, mesh: DeviceMesh) -> None:
-    """Whether an array lies on a mesh.
+    """Whether an array is on a mesh.
 
     Raises:
-        RuntimeError: it lies on another one.
+        RuntimeError: it is on another one.
     """
     if array.mesh is not mesh and array.mesh != mesh:
         raise RuntimeError(
@@ -127,7 +127,7 @@ def _spec(array: ShardedArray) -> DTensorSpec:
 
 
 def _swapped(args: Any, replace: Any, kind: type) -> list[Any]:
-    """Arguments with objects of a class replaced, those in lists too."""
+    """Arguments with objects of a class replaced, also inside lists."""
     found: list[Any] = []
     for value in args:
         if isinstance(value, kind):
@@ -141,7 +141,7 @@ def _swapped(args: Any, replace: Any, kind: type) -> list[Any]:
 
 
 def _read(op: Any, args: Any, mesh: DeviceMesh | None, arrays: list[ShardedArray]) -> list[Any]:
-    """What a plan depends on; appends what stands for the tensors to `arrays`."""
+    """The key of a plan; appends the arrays of the tensors to `arrays`."""
     found: list[Any] = []
     for value in args:
         if isinstance(value, Tensor):
@@ -155,7 +155,7 @@ def _read(op: Any, args: Any, mesh: DeviceMesh | None, arrays: list[ShardedArray
                 mesh = _mesh_of(args)
             found.append(tuple(_read(op, value, mesh, arrays)))
         elif isinstance(value, (int, float)):
-            # True, 1 and 1.0 are equal.
+            # True, 1 and 1.0 are equal, but lead to different plans.
             found.append((type(value), value))
         else:
             found.append(value)
@@ -167,7 +167,7 @@ def _plan(
 ) -> Plan:
     try:
         found = _plans.get((op, rule, *key))
-    except TypeError:  # what cannot be hashed
+    except TypeError:  # unhashable
         return _new_plan(op, rule, args, arrays)
     if found is None:
         found = _new_plan(op, rule, args, arrays)
@@ -186,7 +186,7 @@ def _new_plan(op: Any, rule: Rule, args: tuple[Any, ...], arrays: Sequence[Shard
 
 
 def run(op: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
-    """Do a call by a rule."""
+    """Run a call by a rule."""
     arrays: list[ShardedArray] = []
     plan = _plan(op, rule, args, _read(op, args, None, arrays), arrays)
     if plan.stays:
@@ -252,7 +252,7 @@ def _made(plan: Plan, number: int, result: Any, origin: Any) -> Any:
 
 
 class Kernel:
-    """An operator's kernel at the key `Sharded`, by its rule."""
+    """An operator's kernel at the key `Sharded`, from its rule."""
 
     def __init__(self, op: Any, rule: Rule) -> None:
         self.op = op
@@ -263,8 +263,8 @@ class Kernel:
 
 
 def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any:
-    """Do a call that writes to its first argument: on the parts if the others can be brought to
-    the target's placements, else the functional operator's result is written."""
+    """Run a call that writes to its first argument: on the parts if the other arguments can be
+    redistributed to fit the target, else by writing the functional operator's result."""
     target = args[0]
     array = target.array
     if not isinstance(array, ShardedArray):
@@ -295,12 +295,12 @@ def in_place(op: Any, functional: Any, rule: Rule, args: tuple[Any, ...]) -> Any
 def _inputs(
     op: Any, rule: Rule, args: tuple[Any, ...], key: list[Any], arrays: Sequence[ShardedArray]
 ) -> list[Placements] | None:
-    """`_inputs_for`, kept by what it depends on."""
+    """`_inputs_for`, cached."""
     whole_key: Any = (op, rule, *key)
     try:
         if whole_key in _inputs_in_place:
             return _inputs_in_place[whole_key]
-    except TypeError:  # what cannot be hashed
+    except TypeError:  # unhashable
         whole_key = None
     for array in arrays:
         _same_mesh(op, array, arrays[0].mesh)
@@ -315,7 +315,7 @@ def _inputs(
 
 
 def _inputs_for(rule: Rule, specs: list[Any], target: Placements) -> list[Placements] | None:
-    """Placements of all tensors with which the result lies as the target does."""
+    """Placements of all tensors for which the result has the target's placements."""
     tensors = specs_in(specs)
     if rule.local is not None or any(isinstance(one, Partial) for one in target):
         return None

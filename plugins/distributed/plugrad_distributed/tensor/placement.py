@@ -1,4 +1,4 @@
-"""Placements: how a tensor lies along one dimension of a mesh, and which part each rank has."""
+"""Placements: how a tensor is distributed along one dimension of a mesh, and each rank's part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ REDUCTIONS = ("sum", "avg", "product", "max", "min")
 
 
 class Placement:
-    """How a tensor lies along one dimension of a mesh: `Shard`, `Replicate` or `Partial`."""
+    """How a tensor is distributed along one dimension of a mesh: `Shard`, `Replicate` or
+    `Partial`."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether ranks have parts along a dimension, or along `dim`."""
@@ -35,14 +36,15 @@ class Placement:
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether ranks have what is still to be reduced, by any operation or by `reduce_op`."""
+        """Whether ranks have values that must still be reduced, by any operation or by
+        `reduce_op`."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Ranks have parts of the tensor along its dimension `dim`: those that `plugrad.chunk` makes,
-    so that the last ones may be smaller, or empty."""
+    """Ranks have parts of the tensor along its dimension `dim`, cut like `plugrad.chunk`: the last
+    ones may be smaller or empty."""
 
     dim: int
 
@@ -53,7 +55,7 @@ class Shard(Placement):
     def local_shard_size_and_offset(
         curr_local_size: int, num_chunks: int, rank: int
     ) -> tuple[int, int]:
-        """The length of a rank's part of a length, and where it begins."""
+        """The length of a rank's part, and where it begins."""
         return part_of(curr_local_size, num_chunks, rank)
 
 
@@ -67,8 +69,8 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """The tensor is what the ranks' tensors give together, by `reduce_op`: "sum", "avg",
-    "product", "max" or "min"."""
+    """The tensor is the reduction of the ranks' tensors by `reduce_op`: "sum", "avg", "product",
+    "max" or "min"."""
 
     reduce_op: str = "sum"
 
@@ -90,8 +92,8 @@ Placements = tuple[Placement, ...]
 
 
 def part_of(length: int, count: int, index: int) -> tuple[int, int]:
-    """The length of part `index` of `count`, and where it begins: `chunk` cuts equal parts, as
-    many as there are, and then what is left."""
+    """The length of part `index` of `count`, and where it begins, as in `chunk`: full parts first,
+    then the rest."""
     each = -(-length // count)
     start = min(index * each, length)
     return min(each, length - start), start
@@ -117,7 +119,7 @@ def local_part(
 def normalized(
     placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int, function: str
 ) -> Placements:
-    """One placement for each dimension of the mesh, with dimensions that are not negative.
+    """One placement for each dimension of the mesh, with nonnegative tensor dimensions.
 
     Raises:
         TypeError, ValueError, IndexError: they do not fit mesh or tensor.

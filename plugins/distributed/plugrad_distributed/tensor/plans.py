@@ -1,4 +1,4 @@
-"""Which placements a call gets: for each dimension of the mesh the choice that costs least."""
+"""The placements of a call: the cheapest choice for each dimension of the mesh."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Plan:
 
     Attributes:
         mesh: the ranks.
-        args: those of the call, with specs in place of tensors.
-        inputs: placements of the tensors among the arguments, in their order.
-        stays: whether the tensors lie so already.
-        places: where they are among the arguments; None if there are some in lists.
+        args: the arguments of the call, with specs in place of tensors.
+        inputs: placements of the tensors among the arguments, in order.
+        stays: whether the tensors already have these placements.
+        places: their positions among the arguments; None if some are in lists.
         outputs: placements of the results.
-        shapes, steps: of the results; lists of them for results that are lists. None where they are
-            those of each rank's result.
+        shapes, steps: shapes and strides of the results; lists of them for results that are lists.
+            None where they equal those of each rank's result.
         is_view: whether results are views of the first argument.
-        specs: of results that are tensors, once they were made.
+        specs: the specs of tensor results, once they have been made.
     """
 
     mesh: DeviceMesh
@@ -47,7 +47,7 @@ class Plan:
 
 
 def flat(values: Sequence[Any], kind: type) -> list[Any]:
-    """The objects of a class among values, those in lists too, in their order."""
+    """The objects of a class among values and in lists, in order."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, kind):
@@ -61,7 +61,7 @@ def make_plan(op: Any, rule: Rule, mesh: DeviceMesh, args: Sequence[Any]) -> Pla
     """The plan for a call.
 
     Args:
-        args: the call's, with specs in place of tensors.
+        args: the arguments of the call, with specs in place of tensors.
     """
     specs = specs_in(args)
     choices = rule.choices(*args)
@@ -83,8 +83,8 @@ def make_plan(op: Any, rule: Rule, mesh: DeviceMesh, args: Sequence[Any]) -> Pla
 def _geometry(
     op: Any, rule: Rule, args: Sequence[Any], needed: bool
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Shapes and strides of the whole results; None for each where they are not known beforehand,
-    which only matters if results may be cut.
+    """Shapes and strides of the whole results; None where they are not known in advance, which
+    matters only if results may be sharded.
 
     Raises:
         RuntimeError: they are needed, and the operator has no fake.
@@ -105,7 +105,7 @@ def _geometry(
     except Exception:
         if needed:
             raise
-        return unknown, unknown  # what is wrong shows when it runs
+        return unknown, unknown  # the call itself raises the error
     shapes = tuple(_each(one, lambda tensor: tuple(tensor.shape)) for one in results)
     return shapes, tuple(_each(one, lambda tensor: tuple(tensor.stride())) for one in results)
 
@@ -149,7 +149,7 @@ def _cheapest(
 
 
 def results_on_meta(op: Any, args: Sequence[Any]) -> tuple[Any, ...]:
-    """What the operator gives for whole tensors without data: its results' shapes."""
+    """The operator's results for whole tensors without data, which have the shapes."""
 
     def stand_in(value: Any) -> Any:
         if isinstance(value, DTensorSpec):

@@ -1,4 +1,5 @@
-"""From one placement to another: which collective each change is. Nothing here is recorded."""
+"""Changes of placement, by the collective that each needs. Nothing here is recorded for
+autograd."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ def redistribute_local(
     target: Placements,
     shape: Sequence[int],
 ) -> Tensor:
-    """This rank's part under other placements; the same tensor if they are the same.
+    """This rank's part under other placements; the same tensor if they do not change.
 
-    Dimensions of the mesh that share a dimension of the tensor are nested, the later ones inside
-    the earlier ones: those inside are gathered before one around them changes.
+    Dimensions of the mesh that shard the same dimension of the tensor are nested, later ones inside
+    earlier ones: inner ones are gathered before an outer one changes.
 
     Args:
         shape: that of the whole tensor.
@@ -55,7 +56,8 @@ def redistribute_local(
 def _is_around(
     now: Sequence[Placement], target: Sequence[Placement], mesh_dim: int, dim: int
 ) -> bool:
-    """Whether an earlier dimension of the mesh changes how it cuts a dimension of the tensor."""
+    """Whether an earlier dimension of the mesh changes its sharding of a dimension of the
+    tensor."""
     for earlier in range(mesh_dim):
         before, after = now[earlier], target[earlier]
         if before != after and (before.is_shard(dim) or after.is_shard(dim)):
@@ -79,7 +81,7 @@ def _change(
     after: Placement,
     shape: Sequence[int],
 ) -> Tensor:
-    """One placement becomes another, along one dimension of the mesh."""
+    """Change one placement to another, along one dimension of the mesh."""
     if mesh.size(mesh_dim) == 1:
         return local
     before = now[mesh_dim]
@@ -102,7 +104,8 @@ def _change(
 
 
 def _split_up(whole: Tensor, mesh: DeviceMesh, mesh_dim: int, after: Placement) -> Tensor:
-    """What gives the whole when it is reduced; for `Replicate` the whole itself."""
+    """This rank's contribution, which gives the whole after a reduction; for `Replicate` the whole
+    itself."""
     if not isinstance(after, Partial) or after.reduce_op in ("avg", "max", "min"):
         return whole
     if mesh.get_local_rank(mesh_dim) == 0:
@@ -112,7 +115,7 @@ def _split_up(whole: Tensor, mesh: DeviceMesh, mesh_dim: int, after: Placement) 
 
 
 def _own_part(whole: Tensor, mesh: DeviceMesh, mesh_dim: int, dim: int) -> Tensor:
-    """A part of what every rank has; in memory of its own, or the whole would stay."""
+    """A part of a tensor that every rank has, copied, so that the whole can be freed."""
     size, start = part_of(whole.shape[dim], mesh.size(mesh_dim), mesh.get_local_rank(mesh_dim))
     found: Tensor = whole.narrow(dim, start, size).clone(memory_format=plugrad.contiguous_format)
     return found
@@ -129,8 +132,8 @@ def _padded(tensor: Tensor, dim: int, length: int) -> Tensor:
 
 
 def _gather(local: Tensor, mesh: DeviceMesh, mesh_dim: int, dim: int, length: int) -> Tensor:
-    """The parts of all ranks, joined. All but the last parts have one length, so what pads the last
-    ones is at the end."""
+    """The parts of all ranks, concatenated. All but the last parts have the same length, so padding
+    is only at the end."""
     each = part_of(length, mesh.size(mesh_dim), 0)[0]
     group = mesh.get_group(mesh_dim)
     whole: Tensor = plugrad.ops.distributed.all_gather(_padded(local, dim, each), dim, group.name)
@@ -159,7 +162,7 @@ def _exchange(
     length: int,
     other: int,
 ) -> Tensor:
-    """Parts along `before` become parts along `after`: each rank sends every other its share."""
+    """Change parts along `before` to parts along `after`: each rank sends every other its share."""
     group = mesh.get_group(mesh_dim)
     count, here = group.size(), group.rank()
     sent: list[Any] = []
@@ -182,12 +185,12 @@ def _exchange(
     return joined
 
 
-# What changes cost, in units of the tensor's elements; a slice costs less than any message.
+# The cost of changes, in units of the tensor's elements; a slice costs less than any message.
 _FORBIDDEN = math.inf
 
 
 def cost_of(before: Placement, after: Placement, elements: int) -> float:
-    """What a change along one dimension of the mesh costs; infinite if it makes no sense."""
+    """The cost of a change along one dimension of the mesh; infinite if it is not possible."""
     if before == after:
         return 0.0
     if isinstance(before, Replicate):

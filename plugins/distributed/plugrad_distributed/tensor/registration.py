@@ -1,4 +1,4 @@
-"""Registers the rules as kernels of the key `Sharded`, and those of third parties."""
+"""Registers built-in and third-party rules as kernels of the key `Sharded`."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ TABLES: tuple[dict[str, Rule], ...] = (
 
 
 def _named(name: str) -> Any:
-    """The core's operator of a name with its overload."""
+    """The core's operator with this name and overload."""
     plain, _, overload = name.partition(".")
     return getattr(getattr(plugrad.ops.plugrad, plain), overload or "default").op
 
 
 class InPlaceKernel:
-    """An operator in place at the key `Sharded`, by the rule of the functional one."""
+    """Register an in-place operator at the key `Sharded`, by the rule of the functional one."""
 
     def __init__(self, op: Any, functional: Any, rule: Rule) -> None:
         self.op = op
@@ -53,7 +53,8 @@ class InPlaceKernel:
 
 
 def _fill(op: Any) -> Callable[..., Any]:
-    """`fill_` and `zero_` write on every rank; in a sum, on the first."""
+    """`fill_` and `zero_` write on every rank; for a `Partial` sum, the first rank writes the
+    value."""
 
     def kernel(keyset: int, target: Tensor, *value: Any) -> Tensor:
         array: ShardedArray = target.array
@@ -84,7 +85,7 @@ def _whole_value(value: Any) -> Any:
 
 
 def _draw(op: Any) -> Callable[..., Any]:
-    """Random numbers in place: drawn for the whole tensor, of which this rank keeps its part."""
+    """Random numbers in place: drawn for the whole tensor; this rank keeps its part."""
 
     def kernel(keyset: int, target: Tensor, *args: Any) -> Tensor:
         array: ShardedArray = target.array
@@ -129,7 +130,7 @@ def _fill_library(library: Any) -> None:
     library.fallback(Fallback(), with_keyset=True)
     for name, rule in (pair for table in TABLES for pair in table.items()):
         op = _named(name)
-        # Before the backend's own, with which the core copies.
+        # Registered before the backend's own, with which the core copies.
         library.impl(op, Kernel(op, rule), KEY, with_keyset=True, allow_override=True)
         written = _in_place_of(name)
         if written is not None and written.structure != "inplace_view":
@@ -141,7 +142,7 @@ def _fill_library(library: Any) -> None:
 
 
 def _in_place_of(name: str) -> Any:
-    """The operator that writes what another one returns; None if there is none."""
+    """The in-place counterpart of an operator; None if there is none."""
     plain, _, overload = name.partition(".")
     packet = getattr(plugrad.ops.plugrad, f"{plain}_", None)
     found = None if packet is None else getattr(packet, overload or "default", None)
@@ -152,8 +153,8 @@ _of_others: dict[str, Any] = {}
 
 
 def register_rule(overload: Any, rule: Rule) -> Any:
-    """Register a rule of a third party; it takes the place of the operator's former one. Returns
-    the handle that removes it."""
+    """Register a third-party rule, which replaces the operator's previous one. Returns a handle
+    that removes it."""
     op = overload.op
     library = _of_others.get(op.namespace)
     if library is None:
@@ -162,8 +163,7 @@ def register_rule(overload: Any, rule: Rule) -> Any:
 
 
 def acceptable(function: Callable[..., Any]) -> Callable[..., Sequence[Any]]:
-    """The choices of a rule as third parties write it: its answers may name placements only for
-    tensors."""
+    """The choices of a third-party rule, which may list placements only for tensors."""
 
     def choices(*args: Any) -> Sequence[Any]:
         count = len(aligned(args, lambda spec: Replicate()))

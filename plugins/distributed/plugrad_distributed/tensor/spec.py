@@ -1,4 +1,4 @@
-"""What rules see of a call: shapes and placements in place of tensors, and what they answer."""
+"""The inputs and results of rules: shapes and placements in place of tensors, and choices."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Choice", "DTensorSpec", "Rule", "aligned", "alike", "replicated", "s
 
 @dataclass(eq=False, slots=True)
 class DTensorSpec:
-    """A DTensor without its elements, for rules. Nobody changes it; `spec_of` gives the same one
-    for the same attributes, so that plans are found by identity.
+    """A DTensor without its elements, for rules. It is immutable; `spec_of` returns the same object
+    for the same attributes, so plans are found by identity.
 
     Attributes:
         mesh: the ranks.
         placements: one for each dimension of the mesh.
-        shape: that of the whole.
+        shape: the shape of the whole.
         steps: the strides of the whole.
         dtype: the type of the elements.
-        device: that of the DTensor, once one was made.
+        device: the device of the DTensor, once one has been made.
     """
 
     mesh: DeviceMesh
@@ -51,16 +51,16 @@ class DTensorSpec:
         return count
 
     def divides(self, dim: int) -> bool:
-        """Whether a dimension can be cut into equal parts, over however much of the mesh."""
+        """Whether a dimension can be cut into equal parts over any dimensions of the mesh."""
         return self.shape[dim] % self.mesh.size() == 0
 
     def fills(self, dim: int) -> bool:
-        """Whether no rank's part is empty if a dimension is cut over all of the mesh."""
+        """Whether no rank's part is empty if a dimension is sharded over the whole mesh."""
         count = self.mesh.size()
         return part_of(self.shape[dim], count, count - 1)[0] > 0
 
 
-# They are forgotten when there are too many.
+# Cleared when there are too many.
 MOST_SPECS = 4096
 
 _specs: dict[Any, DTensorSpec] = {}
@@ -83,22 +83,23 @@ def spec_of(
     return found
 
 
-# Placements of the results, and of the arguments in their order, along one dimension of a mesh:
-# None for what is not a tensor, a list for a list of tensors.
+# Placements of the results, and of the arguments in order, along one dimension of a mesh: None for
+# a value that is not a tensor, a list for a list of tensors.
 Choice = tuple[Sequence[Any], Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How an operator goes about DTensors.
+    """How an operator handles DTensors.
 
     Attributes:
-        choices: from the call's arguments, with specs in place of tensors, to the `Choice`s that
-            are possible along a dimension of the mesh. That all is replicated need not be said.
-        local: calls the operator on this rank's parts, where that is not the operator itself. It
-            gets the call and the parts' arguments.
-        shapes: from the arguments to the shapes of the whole results, where tensors on `meta` do
-            not tell them.
+        choices: a function from the call's arguments, with specs in place of tensors, to the
+            `Choice`s that are possible along a dimension of the mesh. All replicated is always
+            possible and not listed.
+        local: a function that runs on this rank's parts in place of the operator itself. It gets
+            the call and the arguments with parts.
+        shapes: a function from the arguments to the shapes of the whole results, for operators
+            where tensors on `meta` do not give them.
     """
 
     choices: Callable[..., Sequence[Choice]]
@@ -107,7 +108,7 @@ class Rule:
 
 
 def specs_in(args: Sequence[Any]) -> list[DTensorSpec]:
-    """All specs among arguments, those in lists too."""
+    """All specs among arguments and in lists."""
     found: list[DTensorSpec] = []
     for value in args:
         if isinstance(value, DTensorSpec):
@@ -118,7 +119,7 @@ def specs_in(args: Sequence[Any]) -> list[DTensorSpec]:
 
 
 def aligned(args: Sequence[Any], placement: Callable[[DTensorSpec], Placement]) -> list[Any]:
-    """A placement for each tensor among arguments, in the form that a `Choice` has them."""
+    """A placement for each tensor among arguments, in the form of a `Choice`."""
     found: list[Any] = []
     for value in args:
         if isinstance(value, DTensorSpec):

@@ -1,8 +1,8 @@
-"""Transforms that lead to a constraint: `biject_to` one to one, `transform_to` as is convenient.
+"""Transforms to a constraint: `biject_to` is one to one, `transform_to` need not be.
 
-`biject_to(constraint)` gives a bijection from unconstrained vectors, as samplers need it;
-`transform_to(constraint)` may have more parameters than the constraint has dimensions, as
-optimizers like it.
+`biject_to(constraint)` gives a bijection from unconstrained vectors, which samplers need.
+`transform_to(constraint)` may have more parameters than the constraint has dimensions, which suits
+optimizers.
 
 >>> import plugrad
 >>> from plugrad.distributions import constraints, transform_to
@@ -23,16 +23,17 @@ Factory = Callable[[Any], transforms.Transform]
 
 
 class ConstraintRegistry:
-    """From classes of constraints to functions that make a transform of one."""
+    """Maps classes of constraints to functions that make a transform for a constraint."""
 
     def __init__(self) -> None:
         self._registry: dict[type[constraints.Constraint], Factory] = {}
         super().__init__()
 
     def register(self, constraint: Any, factory: Factory | None = None) -> Any:
-        """Say how transforms to the constraints of a class are made; also as a decorator.
+        """Register a function that makes transforms to the constraints of a class; also as a
+        decorator.
 
-        Raises TypeError for what is neither a constraint nor a class of constraints.
+        Raises TypeError for anything but a constraint or a class of constraints.
         """
         if factory is None:
             return lambda factory: self.register(constraint, factory)

@@ -1,8 +1,8 @@
-"""Sets of values that a parameter may have, or that a distribution has.
+"""Sets of values: of a parameter, or of a distribution's samples.
 
-A constraint is made once and used by many: `plugrad.distributions.constraints.positive`. Its
-`check` says element by element, or event by event, what lies in the set. `is_discrete` says whether
-the set is discrete, and `event_dim` how many last dimensions make one element of it.
+Distributions share constraint objects, such as `plugrad.distributions.constraints.positive`. Its
+`check` tests for each element, or each event, whether it lies in the set. `is_discrete` tells
+whether the set is discrete, and `event_dim` how many last dimensions form one element of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value: Any) -> Any:
-        """Which values lie in the set: a bool tensor of the shape of value less the last
+        """Which values lie in the set: a bool tensor with the shape of value without the last
         `event_dim` dimensions."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class Constraint:
 
 
 class _Bounded(Constraint):
-    """One with bounds, which its name is printed with."""
+    """A constraint with bounds, which are printed after its name."""
 
     def __repr__(self) -> str:
         bounds = ", ".join(f"{name}={value}" for name, value in vars(self).items())
@@ -78,7 +78,7 @@ class _Bounded(Constraint):
 
 
 class _Dependent(Constraint):
-    """One that depends on other parameters or variables."""
+    """A constraint that depends on other parameters or variables."""
 
     def __init__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
@@ -101,7 +101,7 @@ class _Dependent(Constraint):
     def __call__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
     ) -> _Dependent:
-        """The same, with what is known of it."""
+        """The same constraint, with the given properties."""
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -112,12 +112,13 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint: object) -> bool:
-    """Whether a constraint depends on other parameters, so that its class does not say it all."""
+    """Whether a constraint depends on other parameters, so that its class alone does not define
+    it."""
     return isinstance(constraint, _Dependent)
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives a constraint: of an instance the constraint, of the class itself."""
+    """A property for a constraint: on an instance it gives the constraint, on the class itself."""
 
     def __init__(
         self,
@@ -130,12 +131,12 @@ class _DependentProperty(property, _Dependent):
         _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
     def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]
-        """As a decorator that was given what is known of the constraint."""
+        """Used as a decorator with the constraint's properties."""
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
 class _IndependentConstraint(Constraint):
-    """A constraint whose last batch dimensions count as one event."""
+    """A constraint that treats the last batch dimensions as part of the event."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         if not isinstance(base_constraint, Constraint):
@@ -168,7 +169,7 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The values of a mixture: those of a component, which has one dimension more in its batch."""
+    """The values of a mixture: those of a component, whose batch has one more dimension."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         if not isinstance(base_constraint, Constraint):
@@ -186,7 +187,7 @@ class MixtureSameFamilyConstraint(Constraint):
     def check(self, value: Any) -> Any:
         dims = self.event_dim
         checked = self.base_constraint.check(value.unsqueeze(-1 - dims))
-        # The component's dimension is the last one of what is left.
+        # The component's dimension is the last remaining one.
         if checked.dim() == 0:
             return checked
         return checked.all(-1)
@@ -196,7 +197,7 @@ class MixtureSameFamilyConstraint(Constraint):
 
 
 class _Boolean(Constraint):
-    """0 and 1."""
+    """The values 0 and 1."""
 
     is_discrete = True
 
@@ -205,7 +206,7 @@ class _Boolean(Constraint):
 
 
 class _OneHot(Constraint):
-    """Vectors with a 1 and else 0."""
+    """Vectors with a single 1, otherwise 0."""
 
     is_discrete = True
     event_dim = 1
@@ -215,7 +216,7 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(_Bounded):
-    """Integers from a bound to another, both in it."""
+    """Integers between two bounds, both included."""
 
     is_discrete = True
 
@@ -228,7 +229,7 @@ class _IntegerInterval(_Bounded):
 
 
 class _IntegerLessThan(_Bounded):
-    """Integers up to a bound, which is in it."""
+    """Integers up to a bound, which is included."""
 
     is_discrete = True
 
@@ -240,7 +241,7 @@ class _IntegerLessThan(_Bounded):
 
 
 class _IntegerGreaterThan(_Bounded):
-    """Integers from a bound on, which is in it."""
+    """Integers from a bound, which is included."""
 
     is_discrete = True
 
@@ -252,7 +253,7 @@ class _IntegerGreaterThan(_Bounded):
 
 
 class _Real(Constraint):
-    """All numbers; nan is none."""
+    """All numbers except nan."""
 
     def check(self, value: Any) -> Any:
         return value == value
@@ -283,7 +284,7 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Bounded):
-    """From a bound to another, both in it."""
+    """Between two bounds, both included."""
 
     def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
         self.lower_bound = lower_bound
@@ -294,7 +295,7 @@ class _Interval(_Bounded):
 
 
 class _HalfOpenInterval(_Interval):
-    """From a bound, which is in it, to another, which is not."""
+    """From a lower bound, included, to an upper bound, excluded."""
 
     def check(self, value: Any) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
@@ -345,7 +346,7 @@ class _CorrCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Any) -> Any:
-        # A rounding error for each of the elements that are added.
+        # The tolerance allows a rounding error for each element of the sum.
         tolerance = plugrad.finfo(value.dtype).eps * value.shape[-1] * 10
         lengths = plugrad.linalg.norm(value.detach(), dim=-1)
         return _LowerCholesky().check(value) & ((lengths - 1).abs() < tolerance).all(-1)
@@ -390,7 +391,7 @@ def _of_parts(parts: Sequence[Constraint]) -> list[Constraint]:
 
 
 class _Cat(Constraint):
-    """Constraints of parts that lie one behind the other along a dimension."""
+    """Constraints of consecutive parts along a dimension."""
 
     def __init__(
         self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
@@ -446,7 +447,7 @@ class _Stack(Constraint):
         return plugrad.stack([part.check(taken) for taken, part in slices], self.dim)
 
 
-# The public names: constraints that need nothing, and classes of those that do.
+# The public names: constraints without parameters, and classes of those with parameters.
 dependent: _Dependent = _Dependent()
 dependent_property = _DependentProperty
 independent = _IndependentConstraint

@@ -19,12 +19,12 @@ class Distribution:
     Samples have the shape `sample_shape + batch_shape + event_shape`.
 
     Args:
-        batch_shape: of the distributions.
-        event_shape: of one value.
-        validate_args: whether parameters and values are checked; by default they are, unless
-            Python runs with -O.
+        batch_shape: the shape of the batch of distributions.
+        event_shape: the shape of one value.
+        validate_args: whether to check parameters and values; by default yes, unless Python runs
+            with -O.
 
-    Raises ValueError if parameters do not fulfil `arg_constraints`.
+    Raises ValueError if parameters do not satisfy `arg_constraints`.
     """
 
     has_rsample: Any = False
@@ -33,7 +33,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions that are made from now on check their arguments."""
+        """Set whether distributions made from now on check their arguments."""
         if value not in (True, False):
             raise ValueError(f"value has to be True or False, got {value!r}")
         Distribution._validate_args = value
@@ -66,7 +66,7 @@ class Distribution:
             if name not in vars(self) and isinstance(
                 getattr(type(self), name, None), _LazyAsProperty
             ):
-                continue  # it follows from another parameter
+                continue  # computed from another parameter
             value = getattr(self, name)
             if not constraint.check(value).all():
                 raise ValueError(
@@ -76,7 +76,7 @@ class Distribution:
                 )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
-        """The distribution with this batch shape, by views of its parameters."""
+        """The distribution expanded to this batch shape, with views of its parameters."""
         raise NotImplementedError
 
     @property
@@ -91,12 +91,12 @@ class Distribution:
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        """By name, what each parameter has to fulfil."""
+        """The constraint of each parameter, by name."""
         raise NotImplementedError
 
     @property
     def support(self) -> Any:
-        """The constraint that values fulfil."""
+        """The constraint that values satisfy."""
         raise NotImplementedError
 
     @property
@@ -106,7 +106,7 @@ class Distribution:
 
     @property
     def mode(self) -> Tensor:
-        """The value of the highest density."""
+        """The value with the highest density."""
         raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
@@ -142,7 +142,7 @@ class Distribution:
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is at most a value."""
+        """The probability of values up to this one."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -150,8 +150,8 @@ class Distribution:
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values of a discrete distribution along the first dimension: over the batch, or with
-        `expand=False` of shape (count, 1, ..., 1) before the event."""
+        """All values of a discrete distribution along the first dimension, repeated over the batch;
+        with `expand=False` the batch dimensions are 1."""
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
@@ -166,7 +166,7 @@ class Distribution:
         return Size(Size(sample_shape) + self._batch_shape + self._event_shape)
 
     def _validate_sample(self, value: Any) -> None:
-        """Raises ValueError for what is not a value of the distribution."""
+        """Raises ValueError unless this is a value of the distribution."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         events = len(self._event_shape)
@@ -199,7 +199,8 @@ class Distribution:
             )
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """An object of this one's class to fill; the class may not need more than `cls` fills."""
+        """A new object of this class, for `expand` to fill; raises if a subclass needs more than
+        `cls` fills in."""
         if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ "
@@ -217,10 +218,10 @@ class Distribution:
 
 
 class Family(Distribution):
-    """A distribution that is made of tensors only.
+    """A distribution whose only state is tensors.
 
     Attributes:
-        event_dims: by name, how many last dimensions of a parameter are not batch dimensions.
+        event_dims: how many last dimensions of a parameter are not batch dimensions, by name.
     """
 
     event_dims: ClassVar[dict[str, int]] = {}
@@ -240,7 +241,7 @@ class Family(Distribution):
         return new
 
     def _copy_to(self, new: Any, batch_shape: Size) -> None:
-        """What an expanded distribution has besides its parameters."""
+        """The attributes of an expanded distribution besides its parameters."""
 
 
 class ExponentialFamily(Family):
@@ -260,7 +261,7 @@ class ExponentialFamily(Family):
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """By the gradient of F, which is the mean of t(x).
+        """Computed from the gradient of F, which is the mean of t(x).
 
         Source: Nielsen and Nock, Entropies and Cross-entropies of Exponential Families, 2010.
         """

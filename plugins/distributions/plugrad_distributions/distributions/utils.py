@@ -1,5 +1,5 @@
-"""Numbers and tensors to tensors of one shape; probabilities and logits; values that are computed
-at their first use."""
+"""Broadcasting of numbers and tensors; probabilities and logits; properties computed at first
+use."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ euler_constant: Final = 0.57721566490153286060
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Tensors of one shape, of numbers and tensors.
+    """Broadcast numbers and tensors to tensors of one shape.
 
     Numbers become tensors of the first tensor's dtype and device; without a tensor, of the default
-    dtype. Raises ValueError for what is neither.
+    dtype. Raises ValueError for any other type.
 
     >>> from plugrad.distributions.utils import broadcast_all
     >>> import plugrad
@@ -58,7 +58,7 @@ def uniform(shape: Any, like: Tensor) -> Tensor:
 
 
 def sum_rightmost(value: Any, dims: int) -> Any:
-    """The sum over the last dimensions, of which there may be none."""
+    """The sum over the last `dims` dimensions, which may be 0."""
     if dims == 0:
         return value
     if dims > value.dim():
@@ -69,13 +69,13 @@ def sum_rightmost(value: Any, dims: int) -> Any:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """The probabilities: of the log odds of each event (`is_binary`), or of the logarithms of
-    probabilities along the last dimension, which need not sum to one."""
+    """The probabilities for the log odds of each event (`is_binary`), or for the unnormalized
+    logarithms of probabilities along the last dimension."""
     return plugrad.sigmoid(logits) if is_binary else plugrad.softmax(logits, dim=-1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities moved away from 0 and 1 by the precision of their dtype."""
+    """Probabilities clamped away from 0 and 1 by the precision of their dtype."""
     eps = plugrad.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
@@ -89,7 +89,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """The elements of lower triangular matrices (*, n, n) row by row, up to a diagonal.
 
-    Raises ValueError if `diag` is not a diagonal of them.
+    Raises ValueError if the matrices have no such diagonal.
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
@@ -99,9 +99,9 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Lower triangular matrices of their elements: the inverse of `tril_matrix_to_vec`.
+    """Lower triangular matrices from their elements: the inverse of `tril_matrix_to_vec`.
 
-    Raises ValueError if no number of rows gives so many elements.
+    Raises ValueError if no number of rows gives this number of elements.
     """
     count = vec.shape[-1]
     # count = n (n + 1) / 2 + n diag + ..., solved for n.
@@ -122,9 +122,9 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 
 class lazy_property:
-    """A property that is computed, with gradients, when it is first read, and then kept.
+    """A property that is computed, with gradients, at the first access and then stored.
 
-    As an attribute of the class it is an ordinary property.
+    On the class it is an ordinary property.
     """
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
@@ -142,7 +142,7 @@ class lazy_property:
 
 
 class _LazyAsProperty(property):
-    """What a class shows of a lazy property."""
+    """The class's view of a lazy property."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         super().__init__(wrapped)

@@ -1,1 +1,1 @@
-"""Which primitive of oneDNN computes which operator."""
+"""The operators, by primitives of oneDNN."""

@@ -1,7 +1,7 @@
 """Convolution, plain and transposed, and its gradients.
 
-A transposed convolution is the gradient of a plain one in its input: the roles of input and result
-are exchanged. So both are made of the same three primitives.
+A transposed convolution is the gradient of a plain one with respect to its input: input and result
+change roles. So both use the same three primitives.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ Array = Any
 Mask = tuple[bool, bool, bool]
 
 _DIRECT: Final = 1
-# So many products a call has to have: below, the plain kernel takes as long.
+# The least number of products in a call: below it the plain kernel is as fast.
 LEAST_PRODUCTS: Final = 1 << 12
-# With so few channels in a group's input the plain kernel is faster at the gradient of filters.
+# Up to this number of channels in a group's input the plain kernel is faster at the gradient of
+# filters.
 _FEW_CHANNELS: Final = 3
 
 
 class _Shape:
-    """A plain convolution: what it maps to what.
+    """The shapes of a plain convolution.
 
     Attributes:
         large, small: the shapes of its input and its result.
         filters: (groups, channels out, channels in, *taps), the first one only if there are
             several groups.
-        after: what the windows reach over the end; negative where they do not reach it.
+        after: how far the windows extend past the end; negative where they do not reach it.
     """
 
     def __init__(
@@ -86,11 +87,11 @@ class _Shape:
         return self.small[0] * math.prod(self.small[2:]) * math.prod(self.filters)
 
     def is_large(self) -> bool:
-        """Whether threads are to share the work."""
+        """Whether threads should share the work."""
         return self.products() >= 64 * SHARED
 
     def windows(self) -> tuple[Any, ...]:
-        """The windows as oneDNN takes them, which counts dilation from 0."""
+        """The windows in oneDNN's form, where dilation counts from 0."""
         skipped = [d - 1 for d in self.dilation]
         return dims(self.stride), dims(skipped), dims(self.before), dims(self.after)
 
@@ -134,7 +135,7 @@ class _Shape:
         return out
 
     def to_input(self, grad: Array, weight: Array) -> Any:
-        """The gradient in its input."""
+        """The gradient with respect to the input."""
         given, filters = element_strides(grad), self.filter_strides
         if given is None or filters is None:
             return NotImplemented
@@ -164,7 +165,7 @@ class _Shape:
         return out
 
     def to_filters(self, x: Array, grad: Array, shape: Ints, with_bias: bool) -> Any:
-        """The gradients in filters and bias, which is None without."""
+        """The gradients with respect to filters and bias; None for a missing bias."""
         inputs, grads = element_strides(x), element_strides(grad)
         if inputs is None or grads is None:
             return NotImplemented

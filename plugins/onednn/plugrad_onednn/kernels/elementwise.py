@@ -1,6 +1,6 @@
 """Activation functions and their gradients, on contiguous arrays of one size.
 
-exp is not among them, since oneDNN makes inf of nan, nor is tanh, since NumPy is faster.
+exp is left out because oneDNN turns nan into inf, and tanh because NumPy is faster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOGISTIC: Final = 0x29
 GELU_TANH: Final = 0x2B
 SWISH: Final = 0x2C
 GELU_ERF: Final = 0x31
-# The functions of which gelu is made, by what `approximate` says.
+# The functions that compute gelu, by `approximate`.
 _GELU: Final = {"none": GELU_ERF, "tanh": GELU_TANH}
 
 
@@ -85,14 +85,15 @@ def gelu(a: Array, approximate: str) -> Any:
     out = apply(a, _GELU[approximate])
     if out is NotImplemented:
         return out
-    # By the error function, oneDNN gives nan for inf.
+    # oneDNN's gelu by the error function gives nan for inf.
     if approximate == "none" and has_nan(out):
         out[a == np.inf] = np.inf
     return out
 
 
 def has_nan(a: Array) -> bool:
-    """Whether a contiguous array has a nan: its product with itself is one, and BLAS is fast."""
+    """Whether a contiguous array has a nan: then its dot product with itself is nan, and BLAS is
+    fast."""
     flat = a.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isnan(flat.dot(flat)))

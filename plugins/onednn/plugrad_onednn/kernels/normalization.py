@@ -48,7 +48,8 @@ def _fits(x: Array, *others: Array | None) -> bool:
 def layer_norm(
     x: Array, shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
-    """The normalised input, and mean and 1 / deviation with the normalised dimensions kept as 1."""
+    """The normalised input, its mean, and 1 / deviation; the latter two keep the normalised
+    dimensions as 1."""
     size = math.prod(shape)
     if not x.size or not _fits(x, weight, bias):
         return NotImplemented
@@ -96,7 +97,7 @@ def layer_norm_backward(
         return NotImplemented
     count = x.size // size
     flags = _USE_SCALE * (weight is not None) + _USE_SHIFT * (bias is not None)
-    # The variance is told as far as the deviation is; eps is in that already.
+    # oneDNN expects a variance; the given deviation already includes eps.
     eps = 0.0
 
     def make() -> Plan:

@@ -28,10 +28,10 @@ LOG: Final = 0x30001
 
 
 def _loses_nan(a: Array) -> bool:
-    """Whether rows have an inf or a nan, of which oneDNN makes zeros. -inf is not a harm."""
+    """Whether rows have an inf or a nan, which oneDNN turns into zeros. -inf is harmless."""
     flat = a.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(flat.dot(flat)):  # BLAS is fast, and this is the rule
+        if np.isfinite(flat.dot(flat)):  # a fast check by BLAS, which usually suffices
             return False
         return not flat.max() < np.inf
 

@@ -27,7 +27,7 @@ __all__ = [
     "register_lowering",
 ]
 
-# They need the package onnx, which takes a while to import; programs ask `is_in_onnx_export` often.
+# They need the package onnx, which is slow to import, and programs call `is_in_onnx_export` often.
 _LATER = {"Builder": "builder", "ONNXProgram": "program", "Value": "builder", "export": "exporting"}
 
 

@@ -1,4 +1,5 @@
-"""Graphs of one model at several sizes, as one graph whose numbers may depend on the sizes."""
+"""Merge graphs of one model, captured at several sizes, into one graph with numbers that may depend
+on the sizes."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ class Call:
     """A node of the graph that all captures have in common.
 
     Attributes:
-        node: that of the first capture.
-        args, kwargs: numbers among them may be `Varying`.
+        node: the node of the first capture.
+        args, kwargs: the arguments; numbers may be `Varying`.
         shapes, dtypes: of the results; None for a result that is not a tensor.
     """
 
@@ -30,10 +31,10 @@ class Call:
 
 
 def aligned(graphs: Sequence[Graph], places: Places) -> list[Call]:
-    """The nodes of graphs that differ in numbers only.
+    """The nodes of graphs that differ only in numbers.
 
     Raises:
-        OnnxExporterError: they differ in more, such as in how often a loop ran.
+        OnnxExporterError: they differ in something else, such as how often a loop ran.
     """
     first = graphs[0]
     for other in graphs[1:]:
@@ -70,7 +71,7 @@ def _at(places: Places, node: Node) -> str:
 
 def _differ(node: Node, places: Places) -> OnnxExporterError:
     return OnnxExporterError(
-        f"the model calls other operators where a dynamic size is another, first at "
+        f"the model calls other operators if a dynamic size changes, first at "
         f"{node.op.name()}{_at(places, node)}: a loop or a branch depends on that size, and an "
         "ONNX graph has one sequence of operators; leave that dimension out of dynamic_axes or "
         "dynamic_shapes"
@@ -82,7 +83,7 @@ def _shape(metas: list[Meta | None]) -> tuple[Any, ...] | None:
         return None
     shapes = [meta.shape for meta in metas if meta is not None]
     if len({len(shape) for shape in shapes}) > 1:
-        raise SizeError("gives results of another rank where a dynamic size is another")
+        raise SizeError("gives results of another rank if a dynamic size changes")
     return tuple(merged(sizes) for sizes in zip(*shapes, strict=True))
 
 
@@ -91,7 +92,7 @@ def _merged(values: list[Any]) -> Any:
     first = values[0]
     if isinstance(first, (list, tuple)):
         if len({len(value) for value in values}) > 1:
-            raise SizeError("has lists of another length where a dynamic size is another")
+            raise SizeError("has lists of another length if a dynamic size changes")
         items = [_merged(list(group)) for group in zip(*values, strict=True)]
         return items if isinstance(first, list) else tuple(items)
     if type(first) is int and all(type(value) is int for value in values):
@@ -99,5 +100,5 @@ def _merged(values: list[Any]) -> Any:
     if all(value == first or value != value for value in values):  # the same, or nan
         return first
     if isinstance(first, Ref):
-        raise SizeError("takes other tensors where a dynamic size is another")
+        raise SizeError("takes other tensors if a dynamic size changes")
     raise SizeError(f"has the number {values[0]} for one dynamic size and {values[1]} for another")

@@ -1,4 +1,4 @@
-"""Makes ONNX nodes: what lowerings are given."""
+"""Makes ONNX nodes; lowerings get it as their first argument."""
 
 from __future__ import annotations
 
@@ -47,29 +47,29 @@ class Value:
 
 
 class Builder:
-    """The ONNX graph that is being made, and what a lowering needs of the operator it lowers.
+    """The ONNX graph under construction, and what a lowering needs to know about its operator.
 
     Attributes:
-        opset: the version of ONNX's operators; newer ones must not be made.
-        shapes, dtypes: of the operator's results; `shape` and `dtype` are those of the first.
+        opset: the version of ONNX's operators; do not make newer ones.
+        shapes, dtypes: those of the operator's results; `shape` and `dtype` are those of the first.
     """
 
     def __init__(self, opset: int, symbols: Symbols) -> None:
         self.opset = opset
         self.symbols = symbols
         self.nodes: list[onnx.NodeProto] = []
-        # Their elements and dtypes.
+        # Initializers' elements and dtypes.
         self.initializers: dict[str, tuple[np.ndarray[Any, Any], Any]] = {}
         self.domains: set[str] = set()
         self.shapes: list[tuple[Any, ...]] = []
         self.dtypes: list[Any] = []
-        # Of the nodes that are made: where the operator was called, and its name.
+        # For the nodes that are made: where the operator was called, and its name.
         self.path = ""
         self.stem = "value"
         self._used: set[str] = set()
         self._constants: dict[Any, Value] = {}
         self._sizes: dict[tuple[int, ...], str] = {}
-        # Dimensions of values that are there, by their sizes: inputs first.
+        # Dimensions of existing values, by their sizes; inputs first.
         self._dimensions: dict[tuple[int, ...], tuple[str, int]] = {}
         self._inputs: dict[tuple[int, ...], tuple[str, int]] = {}
 
@@ -86,7 +86,7 @@ class Builder:
     # Names and nodes
 
     def fresh(self, stem: str) -> str:
-        """A name that nothing has yet."""
+        """A name that is not taken yet."""
         stem = re.sub(r"[^\w./]", "_", stem) or "value"
         name, number = stem, 0
         while name in self._used:
@@ -104,7 +104,7 @@ class Builder:
         return value
 
     def known(self, value: Value) -> None:
-        """The value's shape is what it is said to be: its dimensions may be requested."""
+        """Declare the value's shape known: its dimensions may be read."""
         for axis, size in enumerate(value.shape or ()):
             if isinstance(size, Varying):
                 self._dimensions.setdefault(size.values, (value.name, axis))
@@ -147,10 +147,10 @@ class Builder:
             op_type: ONNX's name of the operator, such as "Gemm".
             inputs: None for one that is left out.
             outputs: how many results there are.
-            dtype: of the results; by default that of the first input.
-            shape: of the result, if it is known and of use.
-            domain: of an operator that is not ONNX's own, such as "com.microsoft".
-            attributes: numbers, strings, lists of them; those that are None are left out.
+            dtype: the dtype of the results; by default that of the first input.
+            shape: the result's shape, if it is known and useful.
+            domain: the domain of an operator that is not ONNX's own, such as "com.microsoft".
+            attributes: numbers, strings, or lists of them; attributes that are None are left out.
 
         Returns:
             a `Value`, or a tuple of them if there are several.
@@ -183,7 +183,7 @@ class Builder:
 
         Args:
             dtype: plugrad's; by default that of a tensor, else int64.
-            name: what it is called; equal constants without one are made once.
+            name: the initializer's name; equal constants without a name are made once.
         """
         if isinstance(array, plugrad.Tensor):
             tensor = array if dtype is None else array.to(dtype)
@@ -209,11 +209,11 @@ class Builder:
         return self.constant(number, dtype)
 
     def operand(self, value: Any, dtype: Any) -> Value:
-        """A value or number as a value of a dtype."""
+        """A value or number, cast to a dtype."""
         return self.cast(value, dtype) if isinstance(value, Value) else self.number(value, dtype)
 
     def cast(self, value: Value, dtype: Any) -> Value:
-        """The value in another dtype, itself if it has it."""
+        """The value, cast to a dtype; the value itself if it has that dtype."""
         if value.dtype == dtype:
             return value
         return self.op("Cast", value, dtype=dtype, shape=value.shape, to=onnx_type(dtype))
@@ -270,10 +270,10 @@ class Builder:
         assert total is not None  # a number that varies has terms
         return total
 
-    # What lowerings have in common
+    # Parts that several lowerings use
 
     def reshape(self, value: Value, shape: Sequence[Any]) -> Value:
-        """The value with another shape of as many elements; one size may be -1."""
+        """The value with another shape and the same number of elements; one size may be -1."""
         shape = list(shape)
         asked: list[Any] = list(shape)
         varying = [axis for axis, size in enumerate(shape) if isinstance(size, Varying)]
@@ -287,7 +287,7 @@ class Builder:
         return self.op("Reshape", value, self.integers(asked), shape=given, allowzero=zero)
 
     def expand(self, value: Value, shape: Sequence[Any]) -> Value:
-        """The value, repeated along dimensions that are one."""
+        """The value, repeated along dimensions of size 1."""
         return self.op("Expand", value, self.integers(shape), shape=tuple(shape))
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
@@ -296,15 +296,15 @@ class Builder:
         return self.op("Transpose", value, perm=list(order), shape=shape)
 
     def unsqueeze(self, value: Value, *axes: int) -> Value:
-        """The value with dimensions of one; `axes` are theirs in the result."""
+        """The value with added dimensions of size 1; `axes` are their positions in the result."""
         return self.op("Unsqueeze", value, self.constant(list(axes)))
 
     def squeeze(self, value: Value, *axes: int) -> Value:
-        """The value without dimensions of one; `axes` are not negative."""
+        """The value without these dimensions of size 1; `axes` are not negative."""
         return self.op("Squeeze", value, self.constant(list(axes)))
 
     def slice(self, value: Value, axis: int, start: Any, end: Any, step: int = 1) -> Value:
-        """A part of the value along one dimension; `end` None is its end."""
+        """A slice of the value along one dimension; `end=None` means to its end."""
         last = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
         return self.op(
             "Slice",

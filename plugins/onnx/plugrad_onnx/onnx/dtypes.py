@@ -23,15 +23,15 @@ TYPES: dict[Any, int] = {
     plugrad.uint8: onnx.TensorProto.UINT8,
     plugrad.bool: onnx.TensorProto.BOOL,
 }
-# Most runtimes compute these in no other operators than Cast and moving elements.
+# Most runtimes support these only in Cast and in operators that move elements.
 NARROW = frozenset([plugrad.bool, plugrad.uint8, plugrad.int8, plugrad.int16])
 
 
 def onnx_type(dtype: Any) -> int:
-    """The number that ONNX has for a dtype.
+    """ONNX's number for a dtype.
 
     Raises:
-        OnnxExporterError: it has none: complex numbers.
+        OnnxExporterError: it has none, because the dtype is complex.
     """
     if dtype not in TYPES:
         raise OnnxExporterError(
@@ -42,18 +42,18 @@ def onnx_type(dtype: Any) -> int:
 
 
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
-    """A tensor's elements as an array that ONNX takes, in the order of rows."""
+    """A tensor's elements as an array that ONNX accepts, in row-major order."""
     onnx_type(tensor.dtype)
     return np.ascontiguousarray(tensor.detach().cpu().resolve_neg().numpy()).reshape(tensor.shape)
 
 
 def little_endian(elements: np.ndarray[Any, Any]) -> bytes:
-    """Elements as a file of ONNX has them."""
+    """Elements as an ONNX file stores them."""
     if sys.byteorder == "big":
         elements = elements.byteswap()
     return elements.tobytes()
 
 
 def computes_in(dtype: Any) -> Any:
-    """The dtype in which arithmetic of narrow integers is computed, before it is cast back."""
+    """The dtype for arithmetic on narrow integers, before the result is cast back."""
     return plugrad.int32 if dtype in NARROW else dtype

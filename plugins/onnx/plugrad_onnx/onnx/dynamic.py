@@ -1,4 +1,4 @@
-"""Which dimensions of the inputs are dynamic, and inputs of other sizes."""
+"""The dynamic dimensions of the inputs, and inputs of other sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import plugrad
 
-# By axis, the name of a dynamic size.
+# The name of a dynamic size, by axis.
 Dimensions = dict[int, str]
 
 
@@ -20,11 +20,12 @@ def dynamic_sizes(
     dynamic_axes: Mapping[str, Any] | None,
     dynamic_shapes: Any,
 ) -> tuple[list[Dimensions], dict[str, int]]:
-    """For each input its dynamic dimensions, and the sizes that they have in the example.
+    """The dynamic dimensions of each input, and their sizes in the example.
 
     Raises:
-        ValueError: there is no such input or dimension, or two dimensions with one name differ.
-        TypeError: a description is none.
+        ValueError: an input or dimension does not exist, or two dimensions with the same name
+            differ.
+        TypeError: a description has the wrong type.
     """
     if dynamic_axes and dynamic_shapes:
         raise ValueError("export(): give dynamic_axes or dynamic_shapes, not both")
@@ -104,7 +105,7 @@ def _by_shapes(
 
 
 def _specs(value: Any, shape: Any) -> list[Any]:
-    """For each tensor in an argument what is said of its shape."""
+    """The given description of each tensor's shape in an argument."""
     if isinstance(value, plugrad.Tensor):
         return [shape]
     if isinstance(value, dict):
@@ -121,7 +122,7 @@ def _specs(value: Any, shape: Any) -> list[Any]:
 
 
 def _dimensions(name: str, spec: Any) -> Dimensions:
-    """Names by axis, of `{0: "batch"}`, `[0]`, or a tuple with an entry for each dimension."""
+    """Names by axis, from `{0: "batch"}`, `[0]`, or a tuple with an entry for each dimension."""
     if spec is None:
         return {}
     if isinstance(spec, Mapping):
@@ -140,7 +141,7 @@ def _dimensions(name: str, spec: Any) -> Dimensions:
         if type(axis) is not int:
             raise TypeError(f"export(): a dimension of {name!r} must be an int, got {axis!r}")
         if symbol is None or type(symbol) is int:
-            continue  # it stays as it is
+            continue  # a fixed dimension
         named = symbol if isinstance(symbol, str) else getattr(symbol, "__name__", None)
         made[axis] = named or f"{name}_dim_{axis}"
     return made
@@ -157,7 +158,7 @@ def _tensors(value: Any) -> list[tuple[str, Any]]:
 
 
 def resized(tensor: Any, dimensions: Dimensions, sizes: Mapping[str, int]) -> Any:
-    """The tensor with rows repeated or left out, so that dynamic dimensions have these sizes."""
+    """The tensor with rows repeated or dropped, so that its dynamic dimensions have these sizes."""
     for axis, symbol in dimensions.items():
         size = tensor.shape[axis]
         if sizes[symbol] != size:

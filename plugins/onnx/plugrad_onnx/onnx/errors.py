@@ -1,15 +1,15 @@
-"""What cannot be exported."""
+"""The errors of an export."""
 
 from __future__ import annotations
 
 
 class OnnxExporterError(RuntimeError):
-    """A model cannot be written as ONNX as it is; the message says what to do."""
+    """The model cannot be written as ONNX; the message says what to change."""
 
 
 class UnsupportedOperatorError(OnnxExporterError):
-    """There is no lowering for an operator, and it is not made of others that have one."""
+    """An operator has no lowering and does not decompose into operators that have one."""
 
 
 class SizeError(OnnxExporterError):
-    """A number depends on a dynamic size in a way that no ONNX node here computes."""
+    """A number depends on a dynamic size in a way that ONNX nodes here cannot compute."""

@@ -40,32 +40,33 @@ def export(
 ) -> ONNXProgram:
     """Make an ONNX model of a module or function, and write it to a file.
 
-    The model runs with the example arguments, in the mode it is in and with grad off; call
-    `model.eval()` before. Its operators become ONNX nodes, parameters and buffers initializers
-    under their names in the state dict. See docs/onnx.md.
+    The model runs with the example arguments, in its current mode and with grad off; call
+    `model.eval()` first. Its operators become ONNX nodes. Parameters and buffers become
+    initializers with their names from the state dict. See docs/onnx.md.
 
     Args:
         model: a module, or a function of tensors.
-        args: examples of the positional arguments; tensors at any depth of lists, tuples and dicts
-            are inputs, all else is taken for what it is.
-        f: where to write the file; None writes none.
+        args: examples of the positional arguments. Tensors, at any depth of lists, tuples and
+            dicts, become inputs; anything else becomes a constant.
+        f: the path of the file; None writes no file.
         kwargs: examples of the keyword arguments.
-        input_names, output_names: what tensors are called, in their order; by default inputs as
-            the arguments, results "output", or "output_0", ....
-        opset_version: the version of ONNX's operators, 18 or newer. Newer ones have single nodes
-            for gelu (20), attention and rms_norm (23).
-        dynamic_axes: dimensions that may have other sizes later: `{"x": {0: "batch"}}` or
-            `{"x": [0]}`, by names of inputs.
-        dynamic_shapes: the same by arguments: `{"x": {0: "batch"}}` by their names, or a tuple in
-            their order.
+        input_names, output_names: names of the tensors, in order. By default inputs are named after
+            the arguments, and results "output", or "output_0", ....
+        opset_version: the version of ONNX's operators, 18 or newer. Newer versions have single
+            nodes for gelu (20), attention and rms_norm (23).
+        dynamic_axes: dimensions that may have other sizes later, by names of inputs:
+            `{"x": {0: "batch"}}` or `{"x": [0]}`.
+        dynamic_shapes: the same by arguments: `{"x": {0: "batch"}}` by name, or a tuple in their
+            order.
         export_params: False makes parameters and buffers inputs of the graph.
         verbose: print the graph.
         external_data: put parameters into a file beside `f`; by default from 2 GB on.
-        others: arguments of `torch.onnx.export` that change nothing here are ignored.
+        others: further arguments of `torch.onnx.export`, which have no effect here.
 
     Raises:
-        OnnxExporterError: an operator cannot be exported, or the model does what no graph can tell,
-            such as asking for a tensor's value; the message says which, where, and what to do.
+        OnnxExporterError: an operator cannot be exported, or the model does something that a graph
+            cannot express, such as reading a tensor's value. The message says what, where, and how
+            to fix it.
 
     >>> import plugrad
     >>> from plugrad import nn
@@ -100,7 +101,7 @@ def export(
     for row in symbols.rows:
         values = dict(zip(symbols.names, row, strict=True))
         changed = list(leaves)
-        same: dict[Any, Any] = {}  # one tensor that is given twice stays one
+        same: dict[Any, Any] = {}  # a tensor that is given twice becomes one input
         for place, dimensions in zip(tensors, axes, strict=True):
             key = (id(leaves[place]), tuple(dimensions.items()))
             if key not in same:
@@ -122,7 +123,7 @@ def export(
             ) from error
         places = places or where
         graphs.append(graph)
-    assert places is not None  # there is a row at least
+    assert places is not None  # there is at least one row
     _check_mutations(graphs[0], model)
     translation = Translation(graphs, places, symbols, opset, _stored(model))
     translation.run(names, output_names)
@@ -135,7 +136,7 @@ def export(
     return program
 
 
-# Arguments of torch.onnx.export that choose between its exporters or tune them.
+# Arguments of torch.onnx.export that select or tune its exporters.
 _IGNORED = frozenset(
     [
         *("autograd_inlining", "custom_opsets", "do_constant_folding", "dump_exported_program"),
@@ -172,7 +173,7 @@ def _opset(version: int | None) -> int:
 
 
 def _stored(model: Any) -> dict[int, str]:
-    """The names of a model's parameters and buffers, as its state dict has them."""
+    """The names of a model's parameters and buffers in its state dict."""
     found: dict[int, str] = {}
     for named in ("named_parameters", "named_buffers"):
         if hasattr(model, named):
@@ -205,7 +206,7 @@ def _forward(model: Any) -> Any:
 def _input_names(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[str] | None
 ) -> list[str]:
-    """A name for each tensor: that of the argument, with numbers or keys where it is nested."""
+    """A name for each tensor: the argument's name, plus indices or keys where it is nested."""
     try:
         parameters = list(inspect.signature(_forward(model)).parameters.values())
     except (TypeError, ValueError):

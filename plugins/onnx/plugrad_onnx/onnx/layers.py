@@ -1,7 +1,7 @@
 """Recurrent layers and padding as one operator each, which become single ONNX nodes.
 
-They run as many operators; a recurrent layer as many times as the example's sequence is long. For
-an export their calls are those of `plugrad_onnx::recurrent` and `plugrad_onnx::pad`.
+They normally run as several operators, in a recurrent layer once for each step of the example's
+sequence. During an export they call `plugrad_onnx::recurrent` and `plugrad_onnx::pad` instead.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LIBRARY.impl("pad", _pad, "CompositeImplicitAutograd")
 
 
 class _WholePadding(PlugradFunctionMode):
-    """Within, `pad` calls one operator."""
+    """A block in which `pad` calls a single operator."""
 
     def __plugrad_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -68,7 +68,7 @@ class _WholePadding(PlugradFunctionMode):
 
 
 def _whole(number: int) -> Callable[..., Any]:
-    """What a layer does instead of its `forward`."""
+    """The replacement for a layer's `forward`."""
     layer, forward = _LAYERS.found[number]
 
     def call(input: Any, hx: Any = None) -> Any:
@@ -89,7 +89,8 @@ def _whole(number: int) -> Callable[..., Any]:
 
 @contextmanager
 def whole_layers(model: Any) -> Iterator[None]:
-    """Within, recurrent layers of a model, and paddings, call one operator each."""
+    """A block in which each recurrent layer of a model, and each padding, calls a single
+    operator."""
     modules = model.modules() if isinstance(model, plugrad.nn.Module) else ()
     layers = [each for each in modules if isinstance(each, plugrad.nn.RNNBase)]
     _LAYERS.found = [(each, each.forward) for each in layers]
@@ -102,7 +103,7 @@ def whole_layers(model: Any) -> Iterator[None]:
         yield
 
 
-# Of a subclass with a `forward` of its own, the operators are exported.
+# A subclass with its own `forward` is exported operator by operator.
 _FORWARDS = tuple(
     kind.forward for kind in (plugrad.nn.RNNBase, plugrad.nn.RNN, plugrad.nn.LSTM, plugrad.nn.GRU)
 )

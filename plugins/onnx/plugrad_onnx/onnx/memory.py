@@ -1,8 +1,8 @@
-"""Values of a graph in which operators write to memory, as values that never change.
+"""Turns a graph whose operators write to memory into one with immutable values.
 
-A `Place` is what a name of the captured graph stands for. A view knows the place it is a view of
-and the call that made it. Each write makes a new value of the tensor that has the memory; views of
-it are made again when they are needed.
+A `Place` is what a name of the captured graph stands for. A view stores the place that it views and
+the call that made it. Each write makes a new value of the tensor that owns the memory; its views
+are recomputed when they are needed.
 
     x ---- transpose ----> v        v.add_(1) makes another v, which is put into x at the
     |                               positions that the transposed positions of x say
@@ -20,7 +20,7 @@ from plugrad_onnx.onnx.builder import Builder, Value
 from plugrad_onnx.onnx.errors import OnnxExporterError
 from plugrad_onnx.onnx.sizes import product
 
-# Lowers the call of a view, of another value of the tensor that it is a view of.
+# Lowers a view's call for a new value of the tensor that it views.
 Lower = Callable[[Call, Value], list[Value]]
 
 
@@ -29,9 +29,9 @@ class Place:
     """A tensor of the model.
 
     Attributes:
-        value: what it is now; of a view, as of `version` of its memory.
-        base: what it is a view of, by the result `number` of `call`.
-        fixed: why it cannot be written to, "" if it can.
+        value: the current value; for a view, that at `version` of its memory.
+        base: the place that it views, as the result `number` of `call`.
+        fixed: why it cannot be written to; "" if it can.
     """
 
     value: Value
@@ -44,7 +44,7 @@ class Place:
 
     @property
     def root(self) -> Place:
-        """The place that has the memory."""
+        """The place that owns the memory."""
         return self if self.base is None else self.base.root
 
 
@@ -57,7 +57,7 @@ class Memory:
         self.places: dict[str, Place] = {}
 
     def read(self, name: str) -> Value:
-        """The value that a name has now."""
+        """The current value of a name."""
         if name not in self.places:
             raise OnnxExporterError(
                 f"export(): {name} is used, which the lowering of its operator does not give"
@@ -82,7 +82,7 @@ class Memory:
         self.places[name] = Place(value, of, call, number, of.root.writes)
 
     def write(self, name: str, value: Value) -> None:
-        """The tensor has other elements now, and what shares its memory, too."""
+        """Store new elements in the tensor and in everything that shares its memory."""
         place = self.places[name]
         root = place.root
         if root.fixed:
@@ -95,7 +95,7 @@ class Memory:
         place.version = root.writes
 
     def _put(self, place: Place, value: Value) -> Value:
-        """What has the memory, with other elements where a view is."""
+        """The memory's owner, with new elements at the view's positions."""
         b, whole = self.builder, place.root.value
         count = product(whole.sizes)
         numbers = b.op(
@@ -107,7 +107,7 @@ class Memory:
         return b.reshape(flat, whole.sizes)
 
     def _positions(self, place: Place, numbers: Value) -> Value:
-        """A view of the numbers of the memory's elements."""
+        """The positions of a view's elements in its memory."""
         if place.base is None:
             return numbers
         assert place.call is not None

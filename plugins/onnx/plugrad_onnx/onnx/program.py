@@ -13,15 +13,15 @@ import onnx
 import plugrad
 from plugrad.transforms.capture.trees import flatten
 
-# What one file of Protocol Buffers holds at most; the rest of the model is small.
+# The limit of a Protocol Buffers file, less some space for the rest of the model.
 LARGEST = 2**31 - 2**24
-# In a file beside, tensors that are smaller stay with the graph; others begin at such multiples,
-# so that they can be mapped into memory.
+# With external data, smaller tensors stay with the graph; others begin at multiples of this, so
+# that they can be mapped into memory.
 INLINE, ALIGNED = 1024, 4096
 
 
 class ONNXProgram:
-    """A model as ONNX has it.
+    """A model in ONNX's format.
 
     Attributes:
         model_proto: the `onnx.ModelProto`.
@@ -40,20 +40,20 @@ class ONNXProgram:
 
     @property
     def input_names(self) -> list[str]:
-        """What the graph's inputs are called."""
+        """The names of the graph's inputs."""
         return [each.name for each in self.model_proto.graph.input]
 
     @property
     def output_names(self) -> list[str]:
-        """What the graph's results are called."""
+        """The names of the graph's results."""
         return [each.name for each in self.model_proto.graph.output]
 
     def save(self, destination: str | PathLike[str], *, external_data: bool | None = None) -> None:
         """Write the model to a file.
 
         Args:
-            external_data: put the parameters into a file of its own beside it, with ".data" at the
-                end of its name; by default if one file cannot hold them, from 2 GB on.
+            external_data: put the parameters into a separate file with the suffix ".data"; by
+                default from 2 GB on, where one file cannot hold them.
         """
         path = Path(fspath(destination))
         if external_data or (external_data is None and self._is_large()):
@@ -66,7 +66,7 @@ class ONNXProgram:
         return sum(sizes) > LARGEST
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[plugrad.Tensor, ...]:
-        """Run the model, by onnxruntime if it is installed, else by onnx's own evaluator.
+        """Run the model with onnxruntime if it is installed, else with onnx's reference evaluator.
 
         Args:
             args: tensors in the order of the inputs, at any depth of lists, tuples and dicts.
@@ -118,7 +118,7 @@ def _session(program: ONNXProgram) -> Any:
 
 
 def _save_beside(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model, and what its initializers hold to a file beside it."""
+    """Write a model, and its initializers' elements to a file beside it."""
     small = onnx.ModelProto()
     for field, value in model.ListFields():
         if field.name == "graph":

@@ -1,4 +1,4 @@
-"""Captures a model for the export: operators that have a lowering stay whole, others fall apart."""
+"""Captures a model for the export: operators with a lowering stay whole, others are decomposed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Places:
         self.lines[node] = user_line()
 
     def __call__(self, node: str) -> str:
-        """Words for a message; "" if nothing is known."""
+        """The place as text for a message; "" if it is unknown."""
         module, line = self.modules.get(node, ""), self.lines.get(node, "")
         words = [f"in the module {module!r}"] if module else []
         words += [f"at {line}"] if line else []
@@ -38,7 +38,8 @@ class Places:
 
 
 class ExportRecorder(Recorder):
-    """Records an operator itself if it can be lowered, else what it is made of."""
+    """Records an operator itself if it has a lowering, else the operators that it decomposes
+    into."""
 
     def __init__(self, inputs: list[Any], kwargs: dict[str, Any], places: Places) -> None:
         super().__init__(inputs, kwargs)
@@ -55,7 +56,7 @@ class ExportRecorder(Recorder):
             functional = functional_of(op)
             parts = _decomposition(op)
             if functional is not None and lowering_of(functional) is None:
-                # In place: what it computes is made of parts, which are then copied.
+                # In place: compute the result by parts, then copy it.
                 plugrad.ops.plugrad.copy_.default.op.call((args[0], functional.call(args), False))
                 return args[0]
             if functional is None and parts is not None:
@@ -65,7 +66,7 @@ class ExportRecorder(Recorder):
         return super()._whole(kind, op, keyset, args)
 
     def read(self, tensor: Any) -> None:
-        """An operator may look at what is the same in every run."""
+        """An operator may read values that are the same in every run."""
         name = self._names.get(id(tensor))
         if not (self._frames and (name is None or not self._is_tainted(name))):
             super().read(tensor)
@@ -76,7 +77,7 @@ class ExportRecorder(Recorder):
 
 
 def _decomposition(op: Any) -> Any:
-    """What computes an operator by calls of others, or None."""
+    """The function that computes an operator by calling others, or None."""
     for key in op.registered_keys():
         if key.name == "CompositeExplicitAutograd":
             return op.kernel_for(key)
@@ -98,7 +99,7 @@ def record(
 
 @contextmanager
 def _paths(model: Any, places: Places) -> Iterator[None]:
-    """Has the places know which module of a model runs."""
+    """Tells the places which module of a model runs."""
     outer: list[str] = []
 
     def enter(path: str) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""Which function lowers which operator."""
+"""The registry of lowerings: a function for each operator."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def register_lowering(operator: Any, function: Lowering) -> Lowering | None:
     """Say how an operator becomes ONNX nodes.
 
     Args:
-        operator: such as `plugrad.ops.mine.wave.default`, or all overloads of
-            `plugrad.ops.mine.wave`, what `plugrad.library.custom_op` returns, or a name such as
+        operator: an overload such as `plugrad.ops.mine.wave.default`, all overloads of
+            `plugrad.ops.mine.wave`, the result of `plugrad.library.custom_op`, or a name such as
             "mine::wave".
-        function: `function(builder, *args, **kwargs)` gets the operator's arguments, as its schema
-            has them: tensors as `Value`s, the others as they are. It makes nodes with
-            `builder.op` and returns a `Value`, or a tuple of them, one for each result.
+        function: `function(builder, *args, **kwargs)` gets the operator's arguments as in its
+            schema, with `Value`s in place of tensors. It makes nodes with `builder.op` and returns
+            a `Value`, or a tuple with one for each result.
 
     Returns:
-        the function that was there before, or None.
+        the previous function, or None.
 
     Raises:
-        TypeError: `operator` is none, or `function` cannot be called.
+        TypeError: `operator` is not an operator, or `function` is not callable.
 
     >>> import plugrad
     >>> from plugrad.library import custom_op
@@ -63,7 +63,7 @@ def _names_of(operator: Any) -> list[str]:
 
 
 def lowers(*names: str) -> Callable[[F], F]:
-    """Decorator: the function lowers these operators of plugrad."""
+    """Decorator: register the function as the lowering of these operators of plugrad."""
 
     def register(function: F) -> F:
         for name in names:
@@ -79,8 +79,8 @@ def lowering_of(op: Any) -> Lowering | None:
 
 
 def functional_of(op: Any) -> Any:
-    """The operator that computes what another one writes to its first argument; None if `op` is
-    not in place, or there is none."""
+    """The out-of-place counterpart of an operator that writes to its first argument; None if `op`
+    is not in place or has no counterpart."""
     if not op.name.endswith("_") or op.name.endswith("__") or not op.schema.mutates:
         return None
     packet = getattr(getattr(plugrad.ops, op.namespace), op.name[:-1], None)

@@ -1,8 +1,8 @@
-"""Numbers that depend on dynamic sizes, known by their values in several captures.
+"""Numbers that depend on dynamic sizes, known from their values in several captures.
 
-A model is captured at several sizes of its dynamic dimensions. A number that is not the same in all
-captures is a `Varying`: one value for each. It computes like an int. What is true of all captures
-may decide, anything else raises `SizeError`.
+A model is captured at several sizes of its dynamic dimensions. A number that differs between
+captures is a `Varying`, which has one value for each. It computes like an int. A comparison gives a
+bool if all captures agree, and raises `SizeError` otherwise.
 
 `fit` finds the polynomial that gives such a number: c + sum a_i s_i + sum a_ij s_i s_j, where c and
 all a are integers.
@@ -119,8 +119,8 @@ def product(numbers: Sequence[Any]) -> Any:
 class Symbols:
     """The dynamic sizes: their names, and their values in each capture.
 
-    The captures are: one at `base`, one for each size that is another, one for each pair of them,
-    and a last one where all are other again, which checks what was found.
+    The captures are: one at `base`, one for each changed size, one for each pair of changed sizes,
+    and a last one where all sizes are new, which checks the formulas found.
     """
 
     names: tuple[str, ...]
@@ -128,12 +128,12 @@ class Symbols:
 
     @classmethod
     def of(cls, sizes: dict[str, int]) -> Symbols:
-        """Values for sizes with these values in the example."""
+        """The sizes to capture at, given their values in the example."""
         if not sizes:
             return cls((), ((),))
         triples: list[tuple[int, int, int]] = []
         for place, size in enumerate(sizes.values()):
-            if size >= 12:  # smaller ones, since tables of positions have an end
+            if size >= 12:  # smaller sizes, because position tables are finite
                 triples.append((size, size // 2 + 1 + place, size // 3 + 2 + place))
             else:
                 base = max(size, 2) + (place if len(sizes) > 1 else 0)

@@ -1,4 +1,4 @@
-"""Whether a model runs because it is exported."""
+"""Whether a model runs for an export."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _STATE = _State()
 
 
 def is_in_onnx_export() -> bool:
-    """Whether this thread runs a model to export it: a model can be another one in a file.
+    """Whether this thread runs a model to export it. A model can use it to compute differently in
+    an exported file.
 
     >>> import plugrad
     >>> plugrad.onnx.is_in_onnx_export()
@@ -26,7 +27,7 @@ def is_in_onnx_export() -> bool:
 
 @contextmanager
 def exporting() -> Iterator[None]:
-    """Within, `is_in_onnx_export` is true."""
+    """A block in which `is_in_onnx_export` is true."""
     _STATE.exports += 1
     try:
         yield

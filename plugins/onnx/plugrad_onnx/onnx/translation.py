@@ -1,4 +1,4 @@
-"""From the captured graph to an ONNX model: each call by its lowering, names, inputs, results."""
+"""Translates a captured graph to an ONNX model: calls, names, inputs and results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Translation:
     """One export.
 
     Attributes:
-        graphs: of the model at each row of `symbols`.
+        graphs: the model's graph at each row of `symbols`.
         stored: names of parameters and buffers by the ids of the tensors.
     """
 
@@ -90,7 +90,7 @@ class Translation:
                     same = value == theirs
                 if not same:
                     raise OnnxExporterError(
-                        "the model uses another constant where a dynamic size is another: make it "
+                        "the model uses another constant if a dynamic size changes: make it "
                         "with operators of sizes, such as plugrad.arange(x.shape[0]), or leave "
                         "that dimension out of dynamic_axes or dynamic_shapes"
                     )
@@ -109,7 +109,7 @@ class Translation:
         self.memory.add(name, made, "" if fresh else fixed)
 
     def _output_names(self, names: Sequence[str] | None) -> list[str]:
-        """A name for each result, which nothing else gets."""
+        """Reserve a name for each result."""
         count = sum(isinstance(output, Ref) for output in self.graph.outputs)
         if not count:
             raise OnnxExporterError("export(): the model returns no tensor")
@@ -234,7 +234,7 @@ class Translation:
         return finished
 
     def _lower_view(self, call: Call, base: Value) -> list[Value]:
-        """A view of another value; its elements may be of another dtype, such as positions."""
+        """A view of another value, whose elements may have another dtype, such as positions."""
         args = tuple(base if isinstance(arg, Ref) else arg for arg in call.args)
         kwargs = self._resolve(call.kwargs)
         results = self._lower(call, args, kwargs)
@@ -244,7 +244,7 @@ class Translation:
         ]
 
     def _resolve(self, value: Any) -> Any:
-        """Arguments with values in the place of references."""
+        """The arguments, with references replaced by values."""
         if isinstance(value, Ref):
             if value.name in self._objects:
                 return self._objects[value.name]
@@ -262,7 +262,7 @@ class Translation:
         b = self.builder
         nodes = _needed(b.nodes, {value.name for value in self.outputs})
         used = {name for node in nodes for name in node.input}
-        # Made in place: messages of more than 2 GB cannot be copied.
+        # The model is made in place because messages of more than 2 GB cannot be copied.
         model = onnx.ModelProto(producer_name="plugrad", producer_version=plugrad.__version__)
         opsets = [("", b.opset), *[(domain, 1) for domain in sorted(b.domains)]]
         model.opset_import.extend([helper.make_opsetid(*each) for each in opsets])
@@ -289,7 +289,8 @@ class Translation:
         return helper.make_tensor_value_info(value.name, onnx_type(value.dtype), shape)
 
     def _spelled(self, size: Any) -> Any:
-        """A size as a number, or as an expression of the dynamic ones; None if there is none."""
+        """A size as a number or as an expression in dynamic sizes; None if it cannot be
+        expressed."""
         if not isinstance(size, Varying):
             return size
         terms = self.symbols.fit(size)

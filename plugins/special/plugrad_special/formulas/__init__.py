@@ -1,1 +1,1 @@
-"""What the YAML entries name: longer derivatives, decompositions, checks."""
+"""The functions that YAML entries name: longer derivatives, decompositions, checks."""

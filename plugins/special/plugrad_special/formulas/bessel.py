@@ -36,7 +36,8 @@ def scaled_modified_bessel_k1(x: Tensor) -> Tensor:
 
 
 def ive_backward(grad: Tensor, v: Tensor, z: Tensor, result: Tensor) -> Tensor:
-    """Of I_v(z) exp(-|x|), z = x + i y, which depends on the conjugate of z through x alone."""
+    """The derivative of I_v(z) exp(-|x|), z = x + i y, which depends on the conjugate of z only
+    through x."""
     holomorphic = (special.ive(v - 1, z) + special.ive(v + 1, z)) / 2
     if not z.is_complex():
         return grad * (holomorphic - z.sgn() * result)
@@ -93,5 +94,5 @@ def airy_backward(
 
 
 def struve_power(v: Tensor, x: Tensor) -> Tensor:
-    """What is left over in the recurrences of both Struve functions: DLMF 11.4.23 to 11.4.26."""
+    """The extra term in the recurrences of both Struve functions: DLMF 11.4.23 to 11.4.26."""
     return (x / 2) ** v * special.rgamma(v + 1.5) / math.sqrt(math.pi)

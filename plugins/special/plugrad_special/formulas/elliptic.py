@@ -36,14 +36,16 @@ def ellipeinc_by_parameter(phi: Tensor, m: Tensor) -> Tensor:
 
 
 def _reduced(phi: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Sine and squared sine of the amplitude less the nearest multiple of pi, and that multiple."""
+    """Sine and squared sine of the amplitude minus the nearest multiple of pi, and that
+    multiple."""
     turns = (phi.detach() / math.pi).round()
     sine = (phi - turns * math.pi).sin()
     return sine, sine * sine, turns
 
 
 def _of_turns(turns: Tensor, complete: object) -> Tensor | float:
-    """Half turns add complete integrals, which may be infinite: none are asked for by none."""
+    """Half turns add complete integrals, which may be infinite; without half turns, nothing is
+    added."""
     if not bool((turns != 0).any()):
         return 0.0
     return plugrad.where(turns == 0, 0.0, turns * complete())  # type: ignore[operator]

@@ -52,7 +52,7 @@ def wofz_derivative(z: Tensor, value: Tensor) -> Tensor:
         far = far & (plugrad.imag(place) >= 0)
         on_axis = far & (plugrad.imag(place) == 0)
     found = _without_cancelling(far, z, 1, lambda: z * value * (-1j * _ROOT_PI) - 1)
-    # On the real axis Re w(z) = exp(-z^2), of which the series has nothing.
+    # On the real axis Re w(z) = exp(-z^2), which the series does not contain.
     x = plugrad.where(on_axis & (place.abs() < _UNDERFLOW), z, plugrad.zeros_like(z))
     return -1j * _TWO_BY_ROOT_PI * found - 2 * x * (-x * x).exp()
 
@@ -60,8 +60,8 @@ def wofz_derivative(z: Tensor, value: Tensor) -> Tensor:
 def _without_cancelling(
     far: Tensor, z: Tensor, sign: int, difference: Callable[[], Tensor]
 ) -> Tensor:
-    """`difference()` where it is not far out; there, where it would be rounding errors, what its
-    asymptotic series DLMF 7.12.1 gives: sum of (1/2)_m (sign / z^2)^m over m > 0."""
+    """`difference()` for moderate z. Far out, where only rounding errors would remain of it, its
+    asymptotic series DLMF 7.12.1: the sum of (1/2)_m (sign / z^2)^m over m > 0."""
     inverse = sign / plugrad.where(far, z, plugrad.full_like(z, _FAR)).square()
     series = inverse * polynomial(inverse, RISING_HALF)
     near = difference()

@@ -19,7 +19,7 @@ def check_polygamma(n: int, z: Tensor) -> None:
 
 
 def log_of_power(base: Tensor, exponent: Tensor) -> Tensor:
-    """log(base^exponent); 0 where the exponent is 0, and so are its derivatives by the base."""
+    """log(base^exponent); where the exponent is 0, it and its derivatives by the base are 0."""
     flat = exponent == 0
     one = plugrad.ones((), dtype=base.dtype, device=base.device)
     return plugrad.xlogy(exponent, plugrad.where(flat, one, base))

@@ -1,4 +1,4 @@
-"""What formulas of operators with several results share."""
+"""Shared code of formulas for operators with several results."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from plugrad import Tensor
 
-# Of the results; None for one that nobody used.
+# Gradients of the results; None for an unused result.
 Gradients = Sequence[Tensor | None]
 
 
 def total(grads: Gradients, *derivatives: Callable[[], Tensor]) -> Tensor | None:
-    """The gradient of an input: those of the results times the conjugated derivatives, summed."""
+    """The gradient of an input: the sum of the results' gradients times conjugated derivatives."""
     found: Tensor | None = None
     for grad, derivative in zip(grads, derivatives, strict=True):
         if grad is not None:

@@ -8,12 +8,13 @@ import plugrad
 from plugrad import Tensor
 from plugrad_special import special
 
-# The next polynomial of a sequence, from the degree of the last, x, the last and the one before.
+# The next polynomial of a sequence, from the degree of the last, x, the last and the second to
+# last.
 Step = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
 def degree(n: Tensor) -> Tensor:
-    """The integer that is meant by a degree."""
+    """A degree as an integer."""
     return n.trunc() if n.is_floating_point() else n
 
 
@@ -23,7 +24,7 @@ def _result_dtype(x: Tensor, n: Tensor) -> plugrad.dtype:
 
 
 def _shifted(x: Tensor, n: Tensor) -> Tensor:
-    """From [0, 1] to [-1, 1]; integers would wrap around."""
+    """Map [0, 1] to [-1, 1], in floats because integers would wrap around."""
     return 2 * x.to(_result_dtype(x, n)) - 1
 
 
@@ -104,7 +105,7 @@ def legendre_p(x: Tensor, n: Tensor) -> Tensor:
 
 
 def gegenbauer_or_zero(n: Tensor, alpha: Tensor | float, x: Tensor) -> Tensor:
-    """The Gegenbauer function; 0 for integers n < 0: the derivative of a constant asks."""
+    """The Gegenbauer function; 0 for integers n < 0, which the derivative of a constant needs."""
     return _from_degree_0(n, lambda n: special.eval_gegenbauer(n, alpha, x))
 
 

@@ -1,6 +1,6 @@
-"""Functions with a removable singularity at 0, differentiable there to any order that matters.
+"""Functions with a removable singularity at 0, differentiable there to high order.
 
-Near 0 they are polynomials, so that neither value nor derivatives divide by 0 or cancel.
+Near 0 they are polynomials, so neither values nor derivatives divide by 0 or cancel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Function = Callable[[Tensor], Tensor]
 
 
 def _joined(x: Tensor, radius: float, near: Function, far: Function) -> Tensor:
-    """`near(x)` where |x| < radius, else `far(x)`. Neither sees arguments of the other's."""
+    """`near(x)` where |x| < radius, else `far(x)`. Each gets only arguments from its own region."""
     small = x.detach().abs() < radius
     zero, one = plugrad.zeros_like(x), plugrad.ones_like(x)
     return plugrad.where(

@@ -1,1 +1,1 @@
-"""Which function of which library computes an operator: one table per backend, imported with it."""
+"""The library function that computes each operator: one table per backend, imported with it."""

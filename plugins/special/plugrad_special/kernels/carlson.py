@@ -1,4 +1,4 @@
-"""The integral that all derivatives of Carlson's elliptic integrals are, by quadrature."""
+"""The integral that covers all derivatives of Carlson's elliptic integrals, by quadrature."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _NODES = np.arange(-5.2, 5.2 + _STEP / 2, _STEP)
 def carlson_integral(x: Any, y: Any, z: Any, p: Any, powers: Sequence[int]) -> Any:
     """Integral of (t + x)^(-a/2) (t + y)^(-b/2) (t + z)^(-c/2) (t + p)^(-d/2) over t > 0.
 
-    `powers` are a, b, c, d. nan for real arguments on the negative axis, where it has no value or
-    only a principal one. To about 1e-13 where arguments are of comparable size.
+    `powers` are a, b, c, d. The result is nan for real arguments on the negative axis, where the
+    integral has no value or only a principal one. Accurate to about 1e-13 for arguments of
+    comparable size.
     """
     pairs = [(value, power) for value, power in zip((x, y, z, p), powers, strict=True) if power]
     values = np.broadcast_arrays(*(value for value, _ in pairs), x, y, z, p)[: len(pairs)]
@@ -31,13 +32,13 @@ def carlson_integral(x: Any, y: Any, z: Any, p: Any, powers: Sequence[int]) -> A
         for argument, (_, power) in zip(arguments, pairs, strict=True):
             term = term * (t + argument) ** (-power / 2)
         total = total + term
-    # Integer powers would give a number for what has a pole on the way.
+    # Integer powers would give a number although there is a pole on the path.
     on_the_cut = sum(((a.imag == 0) & (a.real < 0)).astype(np.int64) for a in arguments)
     return np.where(on_the_cut > 0, np.nan, total)
 
 
 def _scale(arguments: list[Any]) -> Any:
-    """The geometric mean of the magnitudes that are not 0: where the integrand bends."""
+    """The geometric mean of the nonzero magnitudes: where the integrand bends."""
     count = sum((argument != 0).astype(np.float64) for argument in arguments)
     logarithms = [np.log(np.where(argument == 0, 1.0, np.abs(argument))) for argument in arguments]
     return np.exp(sum(logarithms) / np.maximum(count, 1))

@@ -1,4 +1,4 @@
-"""Polygamma functions of complex numbers, of which SciPy has only the first, digamma."""
+"""Polygamma functions of complex numbers; SciPy has only the first, digamma."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-# Where the asymptotic series begins to serve.
+# Where the asymptotic series becomes accurate.
 _FAR = 20.0
 _BERNOULLI = sp.bernoulli(30)
 # The largest order whose factorials and powers are floating point numbers.
@@ -17,10 +17,10 @@ _TERMS = 64
 
 
 def complex_polygamma(n: int, z: Any) -> Any:
-    """The n-th derivative of digamma, to about 1e-12.
+    """The n-th derivative of digamma, accurate to about 1e-12.
 
-    Left of Re z = 1/2 by the reflection formula DLMF 5.15.6, else by the recurrence DLMF 5.15.5
-    towards the asymptotic series DLMF 5.15.8, differentiated.
+    Left of Re z = 1/2 it uses the reflection formula DLMF 5.15.6, else the recurrence DLMF 5.15.5
+    up to the differentiated asymptotic series DLMF 5.15.8.
     """
     if n == 0:
         return sp.digamma(z)
@@ -48,8 +48,8 @@ def _right(n: int, z: Any) -> Any:
 def _of_large_order(n: int, z: Any) -> Any:
     """(-1)^(n + 1) n! times the sum of 1 / (z + k)^(n + 1), DLMF 5.15.1, by logarithms.
 
-    Only the terms whose z + k is nearest to 0 count, and for large z the rest, by the rule of Euler
-    and Maclaurin.
+    Only the terms with z + k nearest to 0 matter, and for large z the rest, by the Euler-Maclaurin
+    formula.
     """
     with np.errstate(all="ignore"):
         # Far from the poles the reflection formula has no other term.

@@ -14,7 +14,7 @@ from plugrad_special.kernels.typed import Kernel, table, typed
 
 
 def quiet(name: str, function: Kernel, *, complex_numbers: bool) -> Kernel:
-    """`typed`, without NumPy's warnings: PyTorch gives inf and nan silently."""
+    """`typed`, without NumPy's warnings: PyTorch returns inf and nan silently."""
     kernel = typed(name, function, complex_numbers=complex_numbers)
 
     def quiet_kernel(*operands: Any) -> Any:
@@ -25,11 +25,11 @@ def quiet(name: str, function: Kernel, *, complex_numbers: bool) -> Kernel:
 
 
 def from_ufunc(name: str, ufunc: Any) -> Kernel:
-    """The kernel for one of SciPy's ufuncs, which tells for which operands it takes complex ones.
+    """The kernel for one of SciPy's ufuncs, whose types show which operands may be complex.
 
-    Orders and parameters have to be real, beside a complex argument.
+    With a complex argument, orders and parameters must be real.
     """
-    ufunc = inspect.unwrap(ufunc)  # SciPy wraps it where SCIPY_ARRAY_API is set
+    ufunc = inspect.unwrap(ufunc)  # SciPy wraps ufuncs if SCIPY_ARRAY_API is set
     loops = [loop.partition("->")[0] for loop in ufunc.types]
     complex_loop = next((loop for loop in loops if "D" in loop), None)
     if complex_loop is None:
@@ -53,12 +53,13 @@ def from_ufunc(name: str, ufunc: Any) -> Kernel:
     return quiet(name, with_real_parameters, complex_numbers=True)
 
 
-# SciPy adds up as many terms.
+# SciPy sums this number of terms.
 LARGEST_DEGREE = 1_000_000
 
 
 def of_integer_degree(name: str, ufunc: Any) -> Kernel:
-    """An orthogonal polynomial of (x, n), of which SciPy's has integers n first; 0 for n < 0."""
+    """An orthogonal polynomial of (x, n), from SciPy's, which takes integers n first; 0 for n <
+    0."""
 
     def polynomial(x: Any, n: Any) -> Any:
         degree = n.astype(np.int64)
@@ -92,7 +93,7 @@ def _lambertw(z: Any, k: int) -> Any:
     result = sp.lambertw(z, k)
     if z.dtype.kind == "c":
         return result
-    # SciPy has nan at the branch point itself, and beside it some imaginary part from rounding.
+    # SciPy gives nan at the branch point, and an imaginary part from rounding near it.
     branch_point = np.asarray(-np.exp(-1), z.dtype)
     outside = (z < branch_point) | ((z > 0) & (k == -1))
     real = np.where(z == branch_point, -1.0, result.real)
@@ -112,7 +113,7 @@ def _hankel(ufunc: Any) -> Kernel:
     return kernel
 
 
-# Those that SciPy has under the same name.
+# SciPy's functions with the same name.
 SAME_NAME = (
     "entr", "rel_entr", "kl_div", "xlog1py", "powm1", "cbrt", "exp10", "exprel", "boxcox",
     "boxcox1p", "inv_boxcox", "inv_boxcox1p",
@@ -151,7 +152,7 @@ POLYNOMIALS: dict[str, Any] = {
     "legendre_polynomial_p": sp.eval_legendre,
 }
 
-# No ufuncs, or they take their arguments otherwise.
+# Functions that are no ufuncs, or that take their arguments in another form.
 REAL: dict[str, Kernel] = {
     "expn": sp.expn,
     "zeta": sp.zeta,

@@ -1,4 +1,4 @@
-"""Kernels on CuPy arrays: what cupyx.scipy.special has."""
+"""Kernels on CuPy arrays: the functions of cupyx.scipy.special."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import cupyx.scipy.special as sp
 
 from plugrad_special.kernels.typed import Kernel, table, typed
 
-# Under the same name; an older CuPy may lack some.
+# Functions with the same name; older versions of CuPy lack some.
 SAME_NAME = (
     "entr", "rel_entr", "kl_div", "cbrt", "exp10", "exprel", "boxcox", "boxcox1p", "inv_boxcox",
     "inv_boxcox1p",
@@ -22,7 +22,7 @@ SAME_NAME = (
     "wright_bessel",
 )  # fmt: skip
 
-# Those that take complex numbers too.
+# Functions that also take complex numbers.
 COMPLEX = ("xlog1py", "loggamma", "digamma", "gamma", "rgamma")
 
 OTHER_NAMES = {"bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1"}

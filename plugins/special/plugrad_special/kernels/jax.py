@@ -1,4 +1,4 @@
-"""Kernels on JAX arrays: what jax.scipy.special has."""
+"""Kernels on JAX arrays: the functions of jax.scipy.special."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import jax.scipy.special as sp
 
 from plugrad_special.kernels.typed import Kernel, table, typed
 
-# Under the same name; an older JAX may lack some.
+# Functions with the same name; older versions of JAX lack some.
 SAME_NAME = (
     "entr", "rel_entr", "kl_div", "xlog1py", "boxcox", "boxcox1p",
     "digamma", "polygamma", "gamma", "gammasgn", "gammainc", "gammaincc", "beta",

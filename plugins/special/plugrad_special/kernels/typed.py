@@ -1,4 +1,4 @@
-"""What the kernels of every backend share: dtypes as PyTorch has them."""
+"""Shared code of every backend's kernels: dtypes as in PyTorch."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ Kernel = Callable[..., Any]
 
 
 def typed(name: str, function: Kernel, *, complex_numbers: bool = False) -> Kernel:
-    """A kernel that gives results in the dtype of its operands, which are all of one.
+    """A kernel that returns results in the dtype of its operands, which all share one.
 
-    Results that are complex by nature are of the complex counterpart. 16-bit floats are computed
-    in float32, as libraries have nothing narrower; what they have for float64 only is cast back.
+    Results that are always complex have the complex counterpart of that dtype. 16-bit floats are
+    computed in float32, the narrowest dtype of the libraries. Results of functions that exist only
+    for float64 are cast back.
 
     Args:
-        name: the operator's, for PyTorch's error about complex operands.
-        complex_numbers: whether the function is defined for these.
+        name: the operator's name, for PyTorch's error about complex operands.
+        complex_numbers: whether the function is defined for complex numbers.
     """
 
     def kernel(*operands: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Switches of PyTorch's own backends, `torch.backends`: kept, and given back after a block."""
+"""Switches of PyTorch's own backends, `torch.backends`: stored, and restored after a block."""

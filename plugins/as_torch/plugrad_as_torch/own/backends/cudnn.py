@@ -1,4 +1,4 @@
-"""`torch.backends.cudnn`: its switches for a block. cuDNN itself is CuPy's matter."""
+"""`torch.backends.cudnn`: its switches for a block. CuPy controls cuDNN itself."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def set_flags(
     _fp32_precision: str | None = "none",
     _depthwise_kernel: str | None = None,
 ) -> tuple[Any, ...]:
-    """Set switches, all but those that are None; gives what all of them were."""
+    """Set all switches that are not None; returns the previous values of all."""
     return set_switches("cudnn", {name[1:]: value for name, value in locals().items()})

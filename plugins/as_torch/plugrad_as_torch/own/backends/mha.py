@@ -1,4 +1,4 @@
-"""`torch.backends.mha`: PyTorch's fast path of attention layers, of which plugrad has none."""
+"""`torch.backends.mha`: PyTorch's fast path for attention layers, which plugrad does not have."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def get_fastpath_enabled() -> bool:
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Keep whether layers may take the fast path; all of plugrad's take the same."""
+    """Store whether layers may take the fast path; plugrad's layers have only one path."""
     _kept["enabled"] = value

@@ -30,7 +30,7 @@ def set_flags(
     _allow_tf32: bool | None = None,
     _fp32_precision: str | None = "none",
 ) -> tuple[Any, ...]:
-    """Set switches, all but those that are None; gives what all of them were."""
+    """Set all switches that are not None; returns the previous values of all."""
     return set_switches("mkldnn", {name[1:]: value for name, value in locals().items()})
 
 

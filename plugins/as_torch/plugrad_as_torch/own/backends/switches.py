@@ -1,4 +1,4 @@
-"""Several switches of one module, set at once: `flags` and `set_flags` of it."""
+"""Several switches of one module, set at once: its `flags` and `set_flags`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 
 def set_switches(module: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Set switches of a module of `torch.backends`, all but those that are None; gives what all of
-    them were."""
+    """Set all switches of a module of `torch.backends` that are not None; returns the previous
+    values of all."""
     home = importlib.import_module(f"torch.backends.{module}")
     before = tuple(getattr(home, name) for name in values)
     for name, value in values.items():

@@ -20,8 +20,8 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """`plugrad.compile` for functions; modules are returned as they are. The options are PyTorch's
-    and change nothing."""
+    """`plugrad.compile` for functions; modules are returned unchanged. PyTorch's options are
+    accepted and ignored."""
     if model is None:
         return compile
     if disable or hasattr(model, "named_parameters"):

@@ -9,9 +9,9 @@ __all__ = ["TransformGetItemToIndex"]
 
 
 class TransformGetItemToIndex(ContextDecorator):
-    """A block in which `x[i]` with a tensor `i` of shape () does not ask for its value.
+    """A block in which `x[i]` with a tensor `i` of shape () does not read its value.
 
-    PyTorch's `vmap` needs it. plugrad's does not: there `x[i]` selects by a batched `i` anyway.
+    PyTorch's `vmap` needs it. plugrad's does not: in it, `x[i]` always accepts a batched `i`.
 
     >>> import plugrad
     >>> x = plugrad.arange(4.0)

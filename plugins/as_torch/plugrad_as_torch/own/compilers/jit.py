@@ -1,4 +1,4 @@
-"""`torch.jit`: nothing is compiled, so programs run as they are written."""
+"""`torch.jit`: nothing is compiled; programs run as written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Final = typing.Final
 
 
 class ScriptModule(plugrad.nn.Module):
-    """A module; none is compiled, so only what a program derives from it is one."""
+    """A base class for annotations and subclasses; no module is ever compiled."""
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -23,7 +23,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Python's, for a type without parameters or a tuple of such types."""
+    """Python's `isinstance`, for a type without parameters or a tuple of such types."""
     types = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
     plain: Any = tuple(typing.get_origin(one) or one for one in types)
     return builtins.isinstance(obj, plain)

@@ -1,1 +1,1 @@
-"""`torch.cuda`: what of it needs code."""
+"""`torch.cuda`: the parts that need code."""

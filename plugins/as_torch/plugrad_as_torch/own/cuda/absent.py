@@ -1,5 +1,5 @@
-"""Blocks of `torch.cuda` on a machine without plugrad-cuda, where programs enter them all the same:
-they do nothing until a device is requested that is not there."""
+"""Blocks of `torch.cuda` for a machine without plugrad-cuda. Programs enter them even there, so
+they do nothing until a missing device is requested."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class _CudaTensorType(type):
-    """A dtype that is called like a class of tensors, which are on a GPU."""
+    """A dtype with the name of a tensor class, for tensors on a GPU."""
 
     is_cuda = True
 

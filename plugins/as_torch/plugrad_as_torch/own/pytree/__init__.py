@@ -66,7 +66,7 @@ PyTree = Any
 Context = Any
 TreeSpec = optree.PyTreeSpec
 
-# optree sorts the keys of dicts; in this namespace it does not.
+# optree sorts the keys of dicts, but not in this namespace.
 _NAMESPACE: Final = "plugrad_as_torch"
 _in_order = optree.dict_insertion_ordered(True, namespace=_NAMESPACE)
 _in_order.__enter__()
@@ -83,7 +83,7 @@ def tree_flatten(tree: Any, is_leaf: _Leaf = None) -> tuple[list[Any], Any]:
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: Any) -> Any:
-    """The tree of a structure with these leaves."""
+    """The tree with this structure and these leaves."""
     if isinstance(leaves, TreeSpec):
         raise TypeError("tree_unflatten(): the leaves come first, then the structure")
     return optree.tree_unflatten(treespec, leaves)
@@ -103,7 +103,7 @@ def tree_structure(tree: Any, is_leaf: _Leaf = None) -> Any:
 
 
 def tree_is_leaf(tree: Any, is_leaf: _Leaf = None) -> bool:
-    """Whether something is a leaf, and not a container of leaves.
+    """Whether an object is a leaf and not a container of leaves.
 
     >>> tree_is_leaf(None), tree_is_leaf([1])
     (True, False)
@@ -122,7 +122,8 @@ class _LeafType(type):
 
 
 class LeafSpec(metaclass=_LeafType):
-    """The class of the structure of a single leaf, for `isinstance`; calling it gives that."""
+    """The class of a single leaf's structure, for `isinstance`; calling it returns that
+    structure."""
 
     def __new__(cls) -> Any:
         return treespec_leaf()
@@ -170,20 +171,20 @@ _get_node_type = node_type
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _Leaf = None) -> Any:
-    """The tree of `func(leaf, ...)`; the others begin with the structure of the first."""
+    """The tree of `func(leaf, ...)`; the structure of the first tree is a prefix of the others."""
     return optree.tree_map(
         func, tree, *rests, is_leaf=is_leaf, none_is_leaf=True, namespace=_NAMESPACE
     )
 
 
 def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _Leaf = None) -> Any:
-    """Call `func(leaf, ...)` for each leaf; the result is the tree."""
+    """Call `func(leaf, ...)` for each leaf; returns the tree itself."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
 def _matches(wanted: Any) -> Callable[[Any], bool]:
-    """Whether a leaf is of the types that are wanted, or what a function says of it."""
+    """Whether a leaf has one of these types, or the result of a function for it."""
     if callable(wanted) and not isinstance(wanted, type):
         chosen: Callable[[Any], bool] = wanted
         return chosen
@@ -193,7 +194,7 @@ def _matches(wanted: Any) -> Callable[[Any], bool]:
 def tree_map_only(
     wanted: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _Leaf = None
 ) -> Any:
-    """`tree_map` for leaves of some types; the others stay."""
+    """`tree_map` for leaves of some types; other leaves stay unchanged."""
     chosen = _matches(wanted)
     return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
 
@@ -238,8 +239,8 @@ def register_pytree_node(
     unflatten_fn: Callable[[Iterable[Any], Any], Any],
     **described: Any,
 ) -> None:
-    """Take objects of a class apart, here and in `torch.func`; how they are written to files, which
-    PyTorch asks too, is ignored."""
+    """Flatten objects of a class, here and in `torch.func`. PyTorch's arguments for serialization
+    are ignored."""
     optree.register_pytree_node(
         cls,
         flatten_fn,

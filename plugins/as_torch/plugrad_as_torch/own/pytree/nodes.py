@@ -1,5 +1,5 @@
-"""What `torch.utils._pytree` knows of single nodes: how each kind of container is taken apart, and
-the keys that lead to what is in it."""
+"""Single nodes of `torch.utils._pytree`: how each kind of container is flattened, and the keys of
+its entries."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """What a dict has under the key."""
+        """The dict's value for this key."""
         return mapping[self.key]
 
 
 @dataclass(frozen=True)
 class SequenceKey:
-    """The place in a list or a tuple."""
+    """The position in a list or a tuple."""
 
     idx: int
 
@@ -58,7 +58,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """What is in this place."""
+        """The item at this position."""
         return sequence[self.idx]
 
 
@@ -89,7 +89,7 @@ def keystr(kp: KeyPath) -> str:
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What is at the end of a path.
+    """The object at the end of a path.
 
     >>> key_get({"a": [5]}, (MappingKey("a"), SequenceKey(0)))
     5
@@ -190,7 +190,7 @@ def _namedtuple_flatten_with_keys(d: Any) -> _Flat:
 
 
 class NodeDef(NamedTuple):
-    """How the objects of a class are taken apart and put together."""
+    """How objects of a class are flattened and rebuilt."""
 
     type: Any
     flatten_fn: Callable[[Any], _Flat]
@@ -207,13 +207,13 @@ _NODES: Final = (
     NodeDef(defaultdict, _defaultdict_flatten, _defaultdict_unflatten),
     NodeDef(deque, _deque_flatten, _deque_unflatten, _list_flatten_with_keys),
 )
-# By class; all named tuples are under the function `namedtuple`, as in PyTorch. Programs read it:
-# what is a node, optree knows, and `register_pytree_node` tells both.
+# By class; all named tuples are under the function `namedtuple`, as in PyTorch. This table is for
+# programs that read it; optree has its own, and `register_pytree_node` updates both.
 SUPPORTED_NODES: Final[dict[Any, NodeDef]] = {node.type: node for node in _NODES}
 
 
 def node_type(tree: Any) -> Any:
-    """Under what `SUPPORTED_NODES` has an object, if it has it: its class, or `namedtuple`."""
+    """The key of an object in `SUPPORTED_NODES`, if it is there: its class, or `namedtuple`."""
     if type(tree) not in SUPPORTED_NODES and optree.is_namedtuple_instance(tree):
         return namedtuple
     return type(tree)

@@ -1,4 +1,4 @@
-"""`plugrad.distributed.algorithms`: uneven inputs (`join`), and how gradients are communicated
+"""`plugrad.distributed.algorithms`: uneven inputs (`join`) and communication hooks
 (`ddp_comm_hooks`)."""
 
 from __future__ import annotations

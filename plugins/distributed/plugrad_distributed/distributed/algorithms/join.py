@@ -19,13 +19,13 @@ WARN_AFTER = 1000
 
 
 class JoinHook:
-    """What a rank does for an object once its own inputs are used up."""
+    """What a rank does for an object after it has run out of inputs."""
 
     def main_hook(self) -> None:
-        """Take part in the collectives of one iteration of the ranks that go on."""
+        """Take part in the collectives of one iteration of the remaining ranks."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Called once the inputs of all ranks are used up.
+        """Called once when all ranks have run out of inputs.
 
         Args:
             is_last_joiner: whether this rank was among the last.
@@ -33,7 +33,7 @@ class JoinHook:
 
 
 class _JoinConfig(NamedTuple):
-    """What a `Join` tells an object that takes part."""
+    """The settings that a `Join` passes to a participating object."""
 
     enable: bool
     throw_on_early_termination: bool
@@ -41,12 +41,12 @@ class _JoinConfig(NamedTuple):
 
     @staticmethod
     def construct_disabled_join_config() -> _JoinConfig:
-        """That of an object outside any `Join`."""
+        """The settings of an object outside any `Join`."""
         return _JoinConfig(False, False, False)
 
 
 class Joinable(ABC):
-    """An object whose collectives ranks without inputs can take part in.
+    """An object that can join: ranks without inputs can take part in its collectives.
 
     Its class calls `Join.notify_join_context(self)` before the collectives of an iteration.
     """
@@ -58,31 +58,31 @@ class Joinable(ABC):
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """The hook of this object; keywords are those that `Join` got."""
+        """The hook of this object, with the keywords of `Join`."""
 
     @property
     @abstractmethod
     def join_device(self) -> plugrad.device:
-        """The device for the tensors by which `Join` communicates."""
+        """The device of the tensors that `Join` communicates."""
 
     @property
     @abstractmethod
     def join_process_group(self) -> Any:
-        """The group in which it communicates."""
+        """The group in which this object communicates."""
 
 
 class Join:
     """Context manager around a training loop in which ranks may have different numbers of inputs.
 
-    A rank that leaves the loop takes part in the collectives of the others until all are done: the
-    hooks of the joinables do that.
+    A rank that leaves the loop takes part in the collectives of the others until all are done,
+    through the hooks of the joinables.
 
     Args:
-        joinables: models and optimizers that communicate in each iteration; the first one in an
-            iteration comes first.
-        enable: False switches it off, where inputs are known to be even.
-        throw_on_early_termination: raise on all ranks as soon as the inputs of one are used up.
-        kwargs: for the hooks of all joinables.
+        joinables: models and optimizers that communicate in each iteration, in the order in which
+            they do.
+        enable: False disables it, for inputs that are known to be even.
+        throw_on_early_termination: raise on all ranks as soon as one runs out of inputs.
+        kwargs: keywords for the hooks of all joinables.
 
     Raises:
         ValueError: there are no joinables, or their groups differ.
@@ -156,7 +156,7 @@ class Join:
             hook.post_hook(iterations == 0)
 
     def _others(self) -> int:
-        """How many ranks still have inputs."""
+        """The number of ranks that still have inputs."""
         count = plugrad.zeros(1, device=self._device)
         all_reduce(count, group=self._process_group)
         return int(count)
@@ -167,15 +167,15 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> Work | None:
-        """Say that this rank has inputs; called by a joinable before the collectives of an
+        """Announce that this rank has inputs. A joinable calls it before the collectives of an
         iteration.
 
         Returns:
-            The work of an `all_reduce` whose result is the number of ranks that have inputs, if the
-            joinable is the first one of an enabled `Join`; else None.
+            The work of an `all_reduce` that counts the ranks with inputs, if the joinable is the
+            first one of an enabled `Join`; else None.
 
         Raises:
-            RuntimeError: the inputs of a rank are used up, and `throw_on_early_termination` is set.
+            RuntimeError: a rank has run out of inputs, and `throw_on_early_termination` is set.
         """
         config = getattr(joinable, "_join_config", None)
         if config is None:

@@ -1,9 +1,9 @@
-"""`plugrad.distributed.checkpoint`: state dicts that many ranks write together, and that other
-numbers of ranks read.
+"""`plugrad.distributed.checkpoint`: state dicts that several ranks write together, and any number
+of ranks reads.
 
 A checkpoint is a folder of safetensors files, one for each rank, and an index, `index.json`, which
-says where the pieces of each tensor are. The index is replaced last and at once: whenever a process
-dies, the folder holds the last whole checkpoint.
+lists the pieces of each tensor. The index is replaced last, in one step: whenever a process dies,
+the folder holds the last complete checkpoint.
 
 >>> import tempfile, plugrad
 >>> from plugrad.distributed import checkpoint

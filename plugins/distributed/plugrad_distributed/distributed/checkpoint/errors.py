@@ -1,4 +1,4 @@
-"""What is wrong with a checkpoint."""
+"""The errors of checkpoints."""
 
 from __future__ import annotations
 
@@ -6,4 +6,5 @@ __all__ = ["CheckpointError"]
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint could not be written, or what is in a folder is none, or not the one wanted."""
+    """A checkpoint could not be written, or a folder holds no checkpoint, a broken one, or one that
+    does not fit."""

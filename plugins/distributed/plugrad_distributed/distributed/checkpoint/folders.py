@@ -12,7 +12,7 @@ __all__ = ["FileSystemReader", "FileSystemWriter", "folder_of"]
 
 
 class FileSystemReader:
-    """A folder that checkpoints are read from.
+    """A folder to read checkpoints from.
 
     Args:
         path: the folder.
@@ -28,11 +28,11 @@ class FileSystemReader:
 
 
 class FileSystemWriter(FileSystemReader):
-    """A folder that checkpoints are written to. Each rank always writes one file.
+    """A folder to write checkpoints to. Each rank always writes one file.
 
     Args:
-        path: the folder, which is made.
-        overwrite: whether a checkpoint that is there may be replaced.
+        path: the folder, which is created.
+        overwrite: whether to replace an existing checkpoint.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -46,11 +46,11 @@ def folder_of(
     storage: FileSystemReader | None,
     argument: str,
 ) -> Path:
-    """The folder that a call means.
+    """The folder of a call.
 
     Raises:
         TypeError: `storage` is something else.
-        ValueError: neither says which folder, or they disagree.
+        ValueError: neither names a folder, or they disagree.
         CheckpointError: the folder has a checkpoint that must not be replaced.
     """
     if storage is None:

@@ -1,4 +1,4 @@
-"""The index of a checkpoint: which tensors it has, and where their pieces are."""
+"""The index of a checkpoint: its tensors, and where their pieces are."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ VERSION = 1
 
 @dataclass
 class StoredPiece:
-    """A box of a tensor's elements in a file.
+    """A box of a tensor's elements, stored in a file.
 
     Attributes:
-        offset, shape: which elements.
+        offset, shape: the box.
         file, key: where they are.
-        raw: whether they are stored as bytes, since the format has no such dtype.
+        raw: whether they are stored as bytes, because the format lacks the dtype.
     """
 
     offset: list[int]
@@ -46,13 +46,13 @@ class Stored:
 
 @dataclass
 class Index:
-    """What a checkpoint has; `values` are plain ones by name."""
+    """The contents of a checkpoint; `values` are plain values by name."""
 
     tensors: dict[str, Stored] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
 
     def merge(self, other: Index) -> None:
-        """Add what another rank wrote.
+        """Add the entries of another rank.
 
         Raises:
             CheckpointError: ranks do not agree on a tensor's shape or dtype.
@@ -64,7 +64,7 @@ class Index:
                     f"ranks do not agree on {name!r}: {own.dtype} {own.shape} and {stored.dtype} "
                     f"{stored.shape}"
                 )
-            # A piece that several ranks hold counts once.
+            # A piece that several ranks hold counts only once.
             places = [piece.offset for piece in own.pieces]
             own.pieces += [piece for piece in stored.pieces if piece.offset not in places]
         for name, value in other.values.items():
@@ -125,14 +125,14 @@ class Index:
 
 
 def write_at_once(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also after a loss of power."""
+    """Write a file atomically, even if power is lost."""
     partial = path.with_name(f"{path.name}.partial")
     partial.write_bytes(data)
     put_in_place(partial, path)
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Give a file that was written its name, once it is on the disk."""
+    """Rename a written file to its final name, once it is on the disk."""
     with partial.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(partial, path)
@@ -140,7 +140,7 @@ def put_in_place(partial: Path, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there
+    if os.name == "nt":  # the system cannot open folders
         return
     handle = os.open(folder, os.O_RDONLY)
     try:

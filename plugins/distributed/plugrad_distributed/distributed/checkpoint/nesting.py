@@ -14,19 +14,19 @@ __all__ = ["Stateful", "check_plain", "entries", "is_stateful", "replace"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What has a state of its own: modules, optimizers, and classes of users."""
+    """An object with its own state: modules, optimizers, and users' classes."""
 
     def state_dict(self) -> dict[str, Any]: ...
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
 
 
-# The keys that lead to an entry, from the outermost container on.
+# The keys that lead to an entry, outermost first.
 Path = tuple[str | int, ...]
 
 
 def entries(state: MutableMapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
-    """The tensors and plain values of a state dict, each with its name and the way to it.
+    """The tensors and plain values of a state dict, each with its name and path.
 
     Raises:
         TypeError: it is not a state dict, or has keys that are neither str nor int.
@@ -68,7 +68,7 @@ def _holds_tensors(value: Any) -> bool:
 
 
 def is_stateful(value: Any) -> bool:
-    """Whether a value keeps its state itself, as modules and optimizers do."""
+    """Whether a value has its own state, as modules and optimizers do."""
     return (
         not isinstance(value, Tensor)
         and callable(getattr(value, "state_dict", None))
@@ -77,18 +77,18 @@ def is_stateful(value: Any) -> bool:
 
 
 def replace(state: Any, path: Path, value: Any) -> None:
-    """Put another value where a path leads."""
+    """Replace the value at a path."""
     for key in path[:-1]:
         state = state[key]
     state[path[-1]] = value
 
 
 def check_plain(name: str, value: Any) -> Any:
-    """A plain value as JSON can hold it: None, numbers, strings, and lists, tuples and dicts of
+    """A plain value in a form for JSON: None, numbers, strings, and lists, tuples and dicts of
     these.
 
     Raises:
-        TypeError: it is something else, which the message names.
+        TypeError: it has another type; the message names it.
     """
     try:
         found = _plain(value)
@@ -114,10 +114,10 @@ def _plain(value: Any) -> Any:
 
 
 def from_plain(value: Any) -> Any:
-    """What `check_plain` got.
+    """The inverse of `check_plain`.
 
     Raises:
-        CheckpointError: it is nothing that this gives.
+        CheckpointError: `check_plain` does not produce such a value.
     """
     if isinstance(value, list):
         return [from_plain(item) for item in value]

@@ -1,4 +1,4 @@
-"""Which part of a tensor a rank holds: what it writes, and what it wants to read."""
+"""The part of a tensor that a rank holds, which it writes or reads."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Piece:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a rank holds of a tensor.
+    """The pieces of a tensor that a rank holds.
 
     Attributes:
-        shape: of the whole tensor.
+        shape: the shape of the whole tensor.
         local: the pieces.
-        writes: whether this rank writes its pieces. None where all ranks hold the same: they share
-            such tensors out among themselves.
+        writes: whether this rank writes its pieces. None if all ranks hold the same: the ranks
+            divide such tensors among themselves.
     """
 
     shape: tuple[int, ...]
@@ -47,10 +47,10 @@ class Pieces:
 
 @functools.singledispatch
 def pieces_of(tensor: Any) -> Pieces:
-    """What this rank holds of a tensor: all of a plain one, which is the same on all ranks, and its
-    part of a DTensor.
+    """The pieces of a tensor that this rank holds: all of a plain tensor, which is the same on all
+    ranks, and its part of a DTensor.
 
-    Classes of tensors that are spread over ranks register what they hold:
+    Other classes of distributed tensors register a function:
     ``pieces_of.register(MyTensor)``.
     """
     array = array_of(tensor)
@@ -60,7 +60,8 @@ def pieces_of(tensor: Any) -> Pieces:
 
 
 def _of_part(array: ShardedArray) -> Pieces:
-    """What this rank holds of a DTensor. Of ranks that hold the same, the first one writes."""
+    """The pieces of a DTensor that this rank holds. If several ranks hold the same piece, the first
+    one writes it."""
     placements = array.placements
     if any(one.is_partial() for one in placements):
         raise ValueError(

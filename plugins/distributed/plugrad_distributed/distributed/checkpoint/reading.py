@@ -1,4 +1,4 @@
-"""Reads checkpoints: each rank reads the boxes of elements that it holds, from any writer."""
+"""Reads checkpoints: each rank reads the elements that it holds, whichever rank wrote them."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def load(
 ) -> None:
     """Read a checkpoint into a state dict, in place.
 
-    Tensors keep their memory, device and the way they are spread over ranks; these, and the number
-    of ranks, may be others than when they were written. Plain values are replaced. What else the
-    checkpoint has is left alone. Objects that have a `load_state_dict`, such as modules and
-    optimizers, get their state by it.
+    Tensors keep their memory, device and placement; these, and the number of ranks, may differ from
+    those at the time of writing. Plain values are replaced. Other entries of the checkpoint are
+    ignored. Objects with a `load_state_dict`, such as modules and optimizers, get their state
+    through it.
 
     Args:
-        state_dict: what is wanted: names, with tensors of the right shapes.
+        state_dict: the entries to read: names, with tensors of the right shapes.
         checkpoint_id: the folder.
-        storage_reader: the folder in PyTorch's other form; one of the two is enough.
-        process_group, no_dist: nothing depends on them: ranks read for themselves.
+        storage_reader: the folder as an object of PyTorch's API; one of the two is enough.
+        process_group, no_dist: accepted and ignored: each rank reads by itself.
 
     Raises:
-        CheckpointError: there is no checkpoint, it is broken, or it lacks what is wanted; nothing
-            is changed if names, shapes or dtypes do not fit.
+        CheckpointError: there is no checkpoint, it is broken, or it lacks an entry. If names,
+            shapes or dtypes do not fit, nothing is changed.
     """
     folder = folder_of("load", checkpoint_id, storage_reader, "storage_reader")
     index = Index.read(folder)
@@ -148,7 +148,7 @@ def _opened(path: Path) -> Any:
 
 
 def _fill(name: str, piece: Piece, stored: Stored, files: _Files) -> None:
-    """Read the elements of a piece from the stored pieces that have some of them."""
+    """Read the elements of a piece from the stored pieces that overlap with it."""
     tensor = piece.tensor
     shape = tuple(tensor.shape)
     dtype = tensor.dtype.numpy
@@ -169,7 +169,7 @@ def _fill(name: str, piece: Piece, stored: Stored, files: _Files) -> None:
 def _common_box(
     offset: tuple[int, ...], shape: tuple[int, ...], source: StoredPiece
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
-    """Where elements that two boxes have in common are in each; None if there are none."""
+    """The intersection of two boxes, as slices of each; None if it is empty."""
     own, theirs = [], []
     for start, size, other, length in zip(offset, shape, source.offset, source.shape, strict=True):
         low, high = max(start, other), min(start + size, other + length)

@@ -1,5 +1,5 @@
-"""State dicts of models and optimizers by names of parameters, whatever wraps the model: what one
-program wrote with `DistributedDataParallel`, another reads with `fully_shard`, or alone.
+"""State dicts of models and optimizers by names of parameters, whatever wraps the model: a program
+with `fully_shard`, or on one process, can read what another wrote with `DistributedDataParallel`.
 
 >>> import plugrad
 >>> from plugrad import nn, optim
@@ -43,18 +43,17 @@ WRAPPED = "module"
 
 @dataclass
 class StateDictOptions:
-    """How state dicts are made and taken.
+    """Options for getting and setting state dicts.
 
     Attributes:
-        full_state_dict: tensors that are spread over ranks are gathered. All ranks call, and all
-            get the whole; with `cpu_offload` rank 0 alone does.
-        cpu_offload: tensors are copied to the host.
-        ignore_frozen_params: parameters without `requires_grad` are left out.
+        full_state_dict: gather distributed tensors. All ranks must call, and all get the whole;
+            with `cpu_offload` only rank 0 does.
+        cpu_offload: copy tensors to the host.
+        ignore_frozen_params: leave out parameters without `requires_grad`.
         keep_submodule_prefixes: with `submodules`, names begin at the model rather than at the
             submodule.
         strict: `set_model_state_dict` raises for names that are missing or unknown.
-        broadcast_from_rank0: a full state dict is that of rank 0; what other ranks give is not
-            looked at.
+        broadcast_from_rank0: load the full state dict of rank 0; those of other ranks are ignored.
         flatten_optimizer_state_dict: the state of optimizers is one dict, with names such as
             ``"state.weight.exp_avg"`` and ``"param_groups.weight.lr"``.
     """
@@ -76,7 +75,7 @@ class StateDictOptions:
 
 
 def _plain_name(model: Any, name: str) -> str:
-    """A name without the parts that `DistributedDataParallel` adds."""
+    """A name without the prefixes that `DistributedDataParallel` adds."""
     kept = []
     module = model
     for part in name.split("."):
@@ -99,7 +98,7 @@ def _parameter_names(model: Any) -> dict[Tensor, str]:
 
 
 def _chosen(model: Any, submodules: Iterable[Any] | None) -> list[str] | None:
-    """The prefixes of names that are wanted; None for all."""
+    """The prefixes of the wanted names; None for all."""
     if submodules is None:
         return None
     wanted = list(submodules)
@@ -117,7 +116,7 @@ def _chosen(model: Any, submodules: Iterable[Any] | None) -> list[str] | None:
 
 
 def _prepared(value: Any, options: StateDictOptions) -> Any:
-    """A value as the options have it, in containers, too."""
+    """A value as the options require, also inside containers."""
     if isinstance(value, Mapping):
         return {key: _prepared(item, options) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -130,7 +129,7 @@ def _prepared(value: Any, options: StateDictOptions) -> Any:
 
 
 def _given(found: StateDict, options: StateDictOptions) -> StateDict:
-    """What the caller gets: nothing on ranks other than 0 if only the host of that one has it."""
+    """The caller's result: empty on other ranks than 0 if only rank 0 gets the whole."""
     prepared: StateDict = _prepared(found, options)
     if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0:
         return {}
@@ -138,7 +137,7 @@ def _given(found: StateDict, options: StateDictOptions) -> StateDict:
 
 
 def _shared(given: StateDict, options: StateDictOptions) -> StateDict:
-    """What rank 0 gave, if all take that."""
+    """Rank 0's value, if `broadcast_from_rank0` is set."""
     if not options.broadcast_from_rank0 or not is_initialized():
         return given
     holder: list[Any] = [_prepared(given, StateDictOptions(cpu_offload=True))]
@@ -150,7 +149,7 @@ def _shared(given: StateDict, options: StateDictOptions) -> StateDict:
 
 
 def _placed(value: Any, like: Any) -> Any:
-    """A whole tensor spread over ranks as another one of its shape is."""
+    """A whole tensor, distributed like another one of its shape."""
     if (
         isinstance(value, Tensor)
         and isinstance(like, DTensor)
@@ -171,7 +170,7 @@ def get_model_state_dict(
     submodules: Iterable[Any] | None = None,
     options: StateDictOptions | None = None,
 ) -> StateDict:
-    """The state dict of a model by plain names.
+    """The state dict of a model, by plain names.
 
     Args:
         submodules: only these parts of the model.
@@ -206,10 +205,10 @@ def set_model_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Give a model a state dict of plain names; whole tensors are cut where its own are spread.
+    """Load a state dict of plain names into a model; whole tensors are sharded like the model's.
 
     Returns:
-        Names that are missing and names that nobody knows, as `load_state_dict` does.
+        Missing and unexpected names, as `load_state_dict` does.
     """
     options = options or StateDictOptions()
     own = {plain: name for name, plain in _names(model).items()}
@@ -230,7 +229,8 @@ def _optimizers(optimizers: Any) -> list[Any]:
 
 
 def _begin(optimizer: Any) -> None:
-    """Let an optimizer that has made no step have a state: a step of zero gradients and length."""
+    """Give an optimizer without steps a state, by a step with zero gradients and zero learning
+    rate."""
     if optimizer.state:
         return
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -263,14 +263,14 @@ def get_optimizer_state_dict(
     submodules: Iterable[Any] | None = None,
     options: StateDictOptions | None = None,
 ) -> StateDict:
-    """The state of optimizers by plain names of parameters.
+    """The state of optimizers, by plain names of parameters.
 
-    An optimizer that has made no step yet makes one of zero gradients first, so that there is
-    something to read a checkpoint into.
+    An optimizer that has made no step yet first makes one with zero gradients, so that a checkpoint
+    can be read into its state.
 
     Args:
-        optimizers: one, or several, of which each has parameters of its own.
-        submodules: only the state of the parameters in these parts of the model.
+        optimizers: one or several, each with its own parameters.
+        submodules: only the state of parameters in these parts of the model.
 
     Returns:
         ``{"state": {name: {...}}, "param_groups": [{"params": [names], ...}]}``.
@@ -318,7 +318,7 @@ def _flat(nested: StateDict) -> StateDict:
 
 
 def _nested(flat: StateDict, optimizers: list[Any], names: Mapping[Tensor, str]) -> StateDict:
-    """The state dict that `_flat` was given, for these optimizers' groups."""
+    """The inverse of `_flat`, for these optimizers' groups."""
     state: StateDict = {}
     groups: list[StateDict] = []
     for optimizer in optimizers:
@@ -342,7 +342,7 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Give optimizers the state that `get_optimizer_state_dict` gave.
+    """Load a state from `get_optimizer_state_dict` into optimizers.
 
     Raises:
         ValueError: the state dict has no group for a parameter of an optimizer.
@@ -407,7 +407,7 @@ def set_state_dict(
     optim_state_dict: StateDict,
     options: StateDictOptions | None = None,
 ) -> Any:
-    """`set_model_state_dict`, whose result is returned, and `set_optimizer_state_dict`."""
+    """`set_model_state_dict` and `set_optimizer_state_dict`; returns the result of the first."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

@@ -1,6 +1,6 @@
-"""Writes checkpoints: each rank its own file, then rank 0 the index.
+"""Writes checkpoints: each rank writes its own file, then rank 0 writes the index.
 
-Ranks do not talk while files are written, so that training goes on beside. A rank that has written
+Ranks do not communicate while they write files, so training can continue. A rank that has written
 its file leaves a note beside it; rank 0 waits for the notes of all.
 """
 
@@ -44,7 +44,7 @@ __all__ = ["async_save", "save"]
 Array = NDArray[Any]
 OUR_FILE = re.compile(r"rank\d+-[0-9a-f]{16}\.(safetensors|json|failed)(\.partial)?")
 POLL = 0.002
-# dtypes that the library writes and reads as they are.
+# dtypes that the library supports directly.
 DTYPES = frozenset(
     {
         *("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
@@ -63,20 +63,20 @@ def save(
 ) -> None:
     """Write a state dict, together with the other ranks of a group.
 
-    Tensors that are spread over ranks are written where they are, piece by piece. Plain tensors
-    must be the same on all ranks; the ranks share them out among themselves. Objects that have a
-    `state_dict`, such as modules and optimizers, are saved by it.
+    Each rank writes its own pieces of distributed tensors. Plain tensors must be the same on all
+    ranks; the ranks divide them among themselves. Objects with a `state_dict`, such as modules and
+    optimizers, are saved through it.
 
     Args:
         state_dict: tensors and plain values, in dicts and lists.
-        checkpoint_id: a folder that all ranks see. A checkpoint that is there already is replaced,
-            and stays until the new one is whole.
-        storage_writer: the folder in PyTorch's other form; one of the two is enough.
+        checkpoint_id: a folder that all ranks can access. An existing checkpoint is replaced, but
+            only when the new one is complete.
+        storage_writer: the folder as an object of PyTorch's API; one of the two is enough.
         process_group: the ranks; all by default. Without `init_process_group`, this process alone.
-        no_dist: whether this process writes alone, whatever groups there are.
+        no_dist: whether this process writes alone, even if there are groups.
 
     Raises:
-        TypeError: the state dict holds something that cannot be written; the message names it.
+        TypeError: the state dict holds an object that cannot be written; the message names it.
         CheckpointError: a rank did not write its part, or pieces are missing.
     """
     async_save(
@@ -96,10 +96,11 @@ def async_save(
     process_group: Any = None,
     no_dist: bool = False,
 ) -> Future[None]:
-    """`save`, which goes on in the background: only a copy to the host's memory is made at once.
+    """`save` in the background: only a copy to host memory is made before it returns.
 
     Returns:
-        A future, whose `result()` waits until the checkpoint is whole and raises what `save` does.
+        A future. Its `result()` waits until the checkpoint is complete and raises the errors of
+        `save`.
     """
     folder = folder_of("save", checkpoint_id, storage_writer, "storage_writer")
     group = None if no_dist else _group(process_group)
@@ -132,7 +133,7 @@ def _group(group: Any) -> ProcessGroup | None:
 
 
 def _common(token: str, group: ProcessGroup | None) -> str:
-    """A token that all ranks have."""
+    """A token that all ranks share."""
     if group is None or group.size() == 1:
         return token
     told = [token]
@@ -143,7 +144,7 @@ def _common(token: str, group: ProcessGroup | None) -> str:
 def _snapshot(
     state_dict: MutableMapping[str, Any], rank: int, size: int, file: str
 ) -> tuple[Index, dict[str, Array]]:
-    """What this rank writes: copies, since training goes on."""
+    """The tensors that this rank writes: copies, because training continues."""
     index, arrays = Index(), {}
     loads = [0] * size
     for name, _, value in entries(_states(state_dict)):
@@ -155,7 +156,7 @@ def _snapshot(
         index.tensors[name] = stored
         writes = pieces.writes
         if writes is None:
-            # All ranks reckon alike, so each tensor has one writer.
+            # All ranks compute the same assignment, so each tensor has one writer.
             writer = loads.index(min(loads))
             loads[writer] += value.numel() * value.dtype.itemsize + 1
             writes = writer == rank
@@ -172,7 +173,7 @@ def _snapshot(
 
 
 def _states(state_dict: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The state dict with the states of the objects in it in their place."""
+    """The state dict, with objects replaced by their states."""
     if not isinstance(state_dict, MutableMapping):
         return state_dict
     return {
@@ -234,8 +235,8 @@ def _check_others(folder: Path, token: str, ranks: Iterable[int]) -> None:
 
 
 def _finish(folder: Path, token: str, size: int, limit: float) -> None:
-    """Put the notes of all ranks together in the index, and take the notes away, which tells the
-    other ranks that the checkpoint is whole."""
+    """Merge the notes of all ranks into the index, and remove the notes, which tells the other
+    ranks that the checkpoint is complete."""
     whole = Index()
     end = time.monotonic() + limit
     notes = [folder / f"rank{rank}-{token}.json" for rank in range(size)]
@@ -258,7 +259,7 @@ def _finish(folder: Path, token: str, size: int, limit: float) -> None:
 
 
 def _wait_for_index(folder: Path, token: str, rank: int, limit: float) -> None:
-    """Wait until rank 0 has written the index, and so taken this rank's note away."""
+    """Wait until rank 0 has written the index and removed this rank's note."""
     end = time.monotonic() + limit
     while (folder / f"rank{rank}-{token}.json").exists():
         _check_others(folder, token, (0,))

@@ -1,6 +1,5 @@
-"""Collectives that write to the tensors they get, by the names and arguments of
-`torch.distributed`. Nothing of them is recorded for gradients; `plugrad.distributed.nn.functional`
-has those that are."""
+"""Collectives that write to their arguments, with the names and arguments of `torch.distributed`.
+They are not differentiable; `plugrad.distributed.nn.functional` has differentiable ones."""
 
 from __future__ import annotations
 

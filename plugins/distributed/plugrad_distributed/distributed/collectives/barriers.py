@@ -25,8 +25,8 @@ def barrier(
     """Wait until all ranks have called it.
 
     Args:
-        device_ids: nothing depends on it.
-        timeout: how long at most; the group's by default.
+        device_ids: accepted and ignored.
+        timeout: the longest wait; by default the group's timeout.
     """
     ranks = member(group, "barrier")
     if ranks is None:
@@ -41,11 +41,11 @@ def monitored_barrier(
     timeout: timedelta | float | None = None,
     wait_all_ranks: bool = False,
 ) -> None:
-    """A barrier that names the missing ranks: rank 0 waits for a message of each.
+    """A barrier that names the missing ranks: rank 0 waits for a message from each.
 
     Args:
-        timeout: how long rank 0 waits; the group's by default.
-        wait_all_ranks: whether to name all that are missing rather than the first.
+        timeout: how long rank 0 waits; by default the group's timeout.
+        wait_all_ranks: whether to name all missing ranks instead of the first.
 
     Raises:
         DistBackendError: on rank 0, with the ranks that are missing.

@@ -1,4 +1,4 @@
-"""What one rank has, on others: `broadcast`, `all_gather`, `gather`, `scatter`."""
+"""Copies from one rank to others: `broadcast`, `all_gather`, `gather`, `scatter`."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Write the tensor of one rank to those of the others.
+    """Copy the tensor of one rank to all others.
 
     Args:
-        tensor: of one shape and dtype on all ranks.
-        src: the rank, by its number among all; `group_src` is its number in the group.
+        tensor: of the same shape and dtype on all ranks.
+        src: the rank, by its global number; `group_src` is its number in the group.
     """
     tensor = check_tensor(tensor, "broadcast", "tensor")
     ranks = member(group, "broadcast")
@@ -67,7 +67,7 @@ def broadcast(
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Write the tensors of all ranks, one behind the other, to one tensor.
+    """Concatenate the tensors of all ranks in one tensor, on each rank.
 
     Args:
         output_tensor: `size` times as many elements as the input; of shape (size * n, ...) or
@@ -125,7 +125,7 @@ def all_gather(
 def _gather_uneven(
     outs: Sequence[Tensor], tensor: Tensor, ranks: ProcessGroup, what: object
 ) -> Work:
-    """`all_gather` of tensors of several sizes: each rank sends its own to all others."""
+    """`all_gather` of tensors that differ in size: each rank sends its own to all others."""
     if tensor.numel() != outs[ranks.rank()].numel():
         raise ValueError(
             f"all_gather(): tensor_list[{ranks.rank()}] must have as many elements as tensor "
@@ -156,8 +156,8 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Write the tensor of rank r to the r-th tensor of a list, on the rank `dst`, which alone gives
-    a list."""
+    """Write the tensor of rank r to the r-th tensor of a list, on the rank `dst`. Only that rank
+    passes a list."""
     tensor = check_tensor(tensor, "gather", "tensor")
     ranks = member(group, "gather")
     if ranks is None:
@@ -189,7 +189,8 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Write the r-th tensor of a list to the tensor of rank r. Only the rank `src` gives a list."""
+    """Write the r-th tensor of a list to the tensor of rank r. Only the rank `src` passes a
+    list."""
     tensor = check_tensor(tensor, "scatter", "tensor")
     ranks = member(group, "scatter")
     if ranks is None:

@@ -1,4 +1,4 @@
-"""Each rank sends a part to each: `all_to_all`."""
+"""Each rank sends a part to every rank: `all_to_all`."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Send part r of `input` to rank r, and write what rank r sends to part r of `output`.
+    """Send part r of `input` to rank r, and write the part from rank r to part r of `output`.
 
     Args:
         output_split_sizes: the sizes of the parts of `output` along the first dimension; by default
-            all are of one size. `input_split_sizes` are those of the input.
+            all are equal. `input_split_sizes` are those of the input.
     """
     out = check_tensor(output, "all_to_all_single", "output")
     tensor = check_tensor(input, "all_to_all_single", "input")
@@ -107,8 +107,8 @@ def all_to_all(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Send the r-th tensor of a list to rank r, and write what rank r sends to the r-th tensor of
-    another list. Tensors may differ in size."""
+    """Send the r-th tensor of a list to rank r, and write the tensor from rank r to the r-th tensor
+    of another list. Tensors may differ in size."""
     ranks = member(group, "all_to_all")
     if ranks is None:
         return None

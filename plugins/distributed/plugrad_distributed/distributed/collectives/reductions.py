@@ -1,4 +1,4 @@
-"""What ranks make of their tensors together: `all_reduce`, `reduce`, `reduce_scatter`."""
+"""Reductions over ranks: `all_reduce`, `reduce`, `reduce_scatter`."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def all_reduce(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Put the elements of all ranks together, in place.
+    """Reduce the tensors of all ranks elementwise, in place on every rank.
 
     Args:
-        tensor: of one shape and dtype on all ranks.
-        op: how: a `ReduceOp`, or its name.
+        tensor: of the same shape and dtype on all ranks.
+        op: the reduction: a `ReduceOp`, or its name.
         group: the ranks; all by default.
-        async_op: whether to return at once, with work to wait for.
+        async_op: whether to return at once, with a `Work` to wait for.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> def program():
@@ -87,7 +87,7 @@ def all_reduce(
 
 
 def _sum_now(tensor: Any, group: Any) -> bool:
-    """`all_reduce` as it is called most, in the least time: whether it was such a call."""
+    """A fast path for the most common calls of `all_reduce`; returns whether it applied."""
     ranks = current_world().default if group is None else group
     array = memory_of(tensor)
     if array is None or type(ranks) is not ProcessGroup:
@@ -101,7 +101,7 @@ def _sum_now(tensor: Any, group: Any) -> bool:
 
 
 def averaged(op: ReduceOp, array: Any, size: int) -> tuple[ReduceOp, Any]:
-    """The reduction that carriers know, and what makes the average of a sum, or None."""
+    """The reduction for carriers, and a function that turns the sum into the average, or None."""
     if op is not ReduceOp.AVG:
         return op, None
 
@@ -119,10 +119,11 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Put the elements of all ranks together, in the tensor of one rank; the others keep theirs.
+    """Reduce the tensors of all ranks elementwise into the tensor of one rank; the others keep
+    theirs.
 
     Args:
-        dst: the rank, by its number among all; `group_dst` is its number in the group.
+        dst: the rank, by its global number; `group_dst` is its number in the group.
     """
     tensor = check_tensor(tensor, "reduce", "tensor")
     op = check_reduction(op, tensor, "reduce")
@@ -162,7 +163,8 @@ def reduce_scatter_tensor(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Put the tensors of all ranks together, and write part r of the result to `output` of rank r.
+    """Reduce the tensors of all ranks elementwise, and write part r of the result to `output` of
+    rank r.
 
     Args:
         input: `size` times as many elements as the output; of shape (size * n, ...) or
@@ -206,8 +208,8 @@ def reduce_scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Put the lists of all ranks together, and write the r-th tensor of the result to `output` of
-    rank r."""
+    """Reduce the lists of all ranks elementwise, and write the r-th tensor of the result to
+    `output` of rank r."""
     out = check_tensor(output, "reduce_scatter", "output")
     op = check_reduction(op, out, "reduce_scatter")
     ranks = member(group, "reduce_scatter")

@@ -1,8 +1,9 @@
-"""`plugrad.distributed.fsdp`: fully sharded training, by the names of `torch.distributed.fsdp`."""
+"""`plugrad.distributed.fsdp`: fully sharded training, under the names of
+`torch.distributed.fsdp`."""
 
 from __future__ import annotations
 
-# Sharded parameters are DTensors: this registers what operators do with them.
+# Sharded parameters are DTensors: this import registers their operators.
 import plugrad_distributed.distributed.tensor  # noqa: F401
 from plugrad_distributed.fully_sharded.module import (
     FSDPModule,

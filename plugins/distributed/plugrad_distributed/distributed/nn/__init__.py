@@ -1,4 +1,4 @@
-"""`plugrad.distributed.nn`: collectives with gradients, by the arguments of
+"""`plugrad.distributed.nn`: differentiable collectives with the arguments of
 `torch.distributed.nn.functional`."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Collectives with gradients, by the names and arguments of `torch.distributed.nn.functional`.
+"""Differentiable collectives with the names and arguments of `torch.distributed.nn.functional`.
 
-Gradients are those of the sum of the losses of all ranks, so all ranks must run backward. Those of
-`plugrad.distributed.functional` are the same with fewer arguments.
+Gradients are those of the sum of all ranks' losses, so all ranks must run backward.
+`plugrad.distributed.functional` has the same collectives with fewer arguments.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """The tensors of all ranks, on the rank `dst`; as many zeros on the others.
+    """The tensors of all ranks, on the rank `dst`; zeros of the same shapes on the others.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.nn.functional import gather
@@ -55,13 +55,13 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
     found = functional.gather(tensor.unsqueeze(0), dst, 0, ranks)
     if found.shape[0] == ranks.size():
         return tuple(found.unbind(0))
-    # Nothing came here; the sum of nothing is zero, and backward runs through it.
+    # Nothing was received here; the sum of nothing is zero, and backward runs through it.
     return (found.sum(0),) * ranks.size()
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """The r-th tensor of the list of the rank `src`, on rank r. The others' lists only say shape,
-    dtype and device."""
+    """The r-th tensor of the list of the rank `src`, on rank r. The lists of other ranks only give
+    shape, dtype and device."""
     ranks = _ranks(group, "scatter")
     given = check_list(tensors, "scatter", "tensors", ranks.size())
     size = (1, *given[0].shape)
@@ -71,7 +71,7 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tenso
 def reduce(
     tensor: Tensor, dst: int, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """What the tensors of all ranks give together, on the rank `dst`; zeros on the others."""
+    """The reduction of all ranks' tensors, on the rank `dst`; zeros on the others."""
     return functional.reduce(tensor, dst, op, group)
 
 
@@ -81,8 +81,8 @@ def reduce_scatter(
     op: ReduceOp | str = ReduceOp.SUM,
     group: Any = None,
 ) -> Tensor:
-    """The r-th tensor, on rank r, of what the lists of all ranks give together. It is written to
-    `output` as well, and returned with its graph."""
+    """Reduce the lists of all ranks; rank r gets the r-th tensor. It is written to `output` and
+    returned with its graph."""
     ranks = _ranks(group, "reduce_scatter")
     given = check_list(input_list, "reduce_scatter", "input_list", ranks.size())
     found = functional.reduce_scatter(plugrad.stack(given), 0, op, ranks).squeeze(0)
@@ -90,7 +90,7 @@ def reduce_scatter(
 
 
 def _written(output: Tensor, found: Tensor, function: str) -> Tensor:
-    """A result, which is written to a tensor as well, in its shape."""
+    """A result, also written to a tensor, in its shape."""
     output = check_tensor(output, function, "output")
     if output.numel() != found.numel():
         raise ValueError(
@@ -103,7 +103,7 @@ def _written(output: Tensor, found: Tensor, function: str) -> Tensor:
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
-    """The tensors of all ranks, which have one shape, on each of them.
+    """The tensors of all ranks, which have the same shape, on every rank.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.nn.functional import all_gather
@@ -115,7 +115,7 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
 
 
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
-    """`all_gather` as one tensor, in the shape of `output_tensor`, which it is written to."""
+    """`all_gather` as one tensor, which is written to `output_tensor` and has its shape."""
     tensor = check_tensor(input_tensor, "_all_gather_base", "input_tensor")
     found = functional.all_gather(tensor.unsqueeze(0), 0, group)
     return _written(output_tensor, found, "_all_gather_base")
@@ -124,8 +124,8 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = N
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """The r-th tensor of the list of every rank, on rank r. The outputs say the shapes of what
-    comes; results are written to them as well, and returned with their graph."""
+    """Rank r gets the r-th tensor of every rank's list. The outputs give the shapes; results are
+    written to them and returned with their graph."""
     ranks = _ranks(group, "all_to_all")
     outs = check_list(output_tensor_list, "all_to_all", "output_tensor_list", ranks.size())
     given = check_list(input_tensor_list, "all_to_all", "input_tensor_list", ranks.size())
@@ -146,12 +146,12 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """Parts of the tensors of all ranks along the first dimension: rank r gets part r of each. It
-    is written to `output` as well, and returned with its graph."""
+    """Exchange parts along the first dimension: rank r gets part r of every rank's tensor. The
+    result is written to `output` and returned with its graph."""
     found = functional.all_to_all_single(input, output_split_sizes, input_split_sizes, group)
     return _written(output, found, "all_to_all_single")
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """What the tensors of all ranks give together, on each of them."""
+    """The reduction of all ranks' tensors, on every rank."""
     return functional.all_reduce(tensor, op, group)

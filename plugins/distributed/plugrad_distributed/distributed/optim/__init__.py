@@ -1,4 +1,4 @@
-"""`plugrad.distributed.optim`: optimizers whose state is divided among ranks."""
+"""`plugrad.distributed.optim`: optimizers that divide their state among ranks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""ZeroRedundancyOptimizer: each rank updates a part of the parameters, and keeps the state of that
-part only."""
+"""ZeroRedundancyOptimizer: each rank updates a part of the parameters, and keeps only that part's
+state."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class _ZeROJoinHook(JoinHook):
         self.optimizer = optimizer
 
     def main_hook(self) -> None:
-        """The step of this rank's part: the others wait for its parameters."""
+        """The step of this rank's part; the others wait for its parameters."""
         self.optimizer.step()
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """Any optimizer, its state divided among the ranks of a group.
+    """Any optimizer, with its state divided among the ranks of a group.
 
-    Each parameter belongs to one rank, so that all have about the same number of elements. A step
-    updates a rank's own parameters with its gradients, which must be the same on all ranks, and
-    sends them to the others.
+    Each parameter belongs to one rank, and all ranks have about the same number of elements. A step
+    updates a rank's own parameters and sends them to the others. Gradients must be the same on all
+    ranks.
 
     Args:
         params: tensors or groups, the same on all ranks.
         optimizer_class: the class of the optimizer, such as `plugrad.optim.Adam`.
         process_group: the ranks; all by default.
-        parameters_as_bucket_view: keep the parameters of a rank one behind the other in one tensor,
-            which is sent as it is. Their `data` must not be replaced then.
-        overlap_with_ddp: not supported: must be False.
+        parameters_as_bucket_view: keep the parameters of a rank concatenated in one tensor, which
+            is sent without a copy. Do not replace their `data` then.
+        overlap_with_ddp: not supported; must be False.
         defaults: arguments of the optimizer.
 
     Raises:
@@ -104,19 +104,20 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         Optimizer.__init__(self, given, dict(defaults))
         Joinable.__init__(self)
         self.optim = optimizer_class(self._shard(self.rank, self.param_groups), **defaults)
-        # The state is this rank's; groups show all options that the optimizer has.
+        # The state is this rank's; groups show all options of the optimizer.
         self.state = self.optim.state
         _copy_options(self.optim.param_groups, self.param_groups, missing_only=True)
         self.defaults = self.optim.defaults
         self._make_buckets()
         self.initialized = True
 
-    # Whose parameters are whose
+    # Which rank owns which parameters
 
     def add_param_group(self, param_group: ParamGroup) -> None:
-        """Add parameters with options of their own, on all ranks."""
+        """Add parameters with their own options, on all ranks."""
         Optimizer.add_param_group(self, param_group)
-        # The largest first, each to the rank that has the least; earlier groups stay.
+        # The largest first, each to the rank with the fewest elements; earlier groups stay where
+        # they are.
         for parameter in sorted(
             self.param_groups[-1]["params"], key=lambda p: p.numel(), reverse=True
         ):
@@ -130,7 +131,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             self._make_buckets()
 
     def _shard(self, rank: int, groups: Sequence[ParamGroup]) -> list[ParamGroup]:
-        """The groups with the parameters of a rank only."""
+        """The groups with only the parameters of one rank."""
         return [
             {**group, "params": [p for p in group["params"] if self._owner[p] == rank]}
             for group in _without_names(groups)
@@ -146,7 +147,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return found
 
     def _make_buckets(self) -> None:
-        """Put the parameters of each rank, of one dtype and device, behind one another."""
+        """Concatenate the parameters of each rank, by dtype and device."""
         self._buckets: list[list[Tensor]] = [[] for _ in range(self.world_size)]
         self._in_buckets: list[Tensor] = []
         if not self.parameters_as_bucket_view or self.world_size == 1:
@@ -171,7 +172,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
         Args:
             closure: evaluates the model again and returns the loss, which `step` returns.
-            kwargs: for the optimizer's `step`.
+            kwargs: arguments of the optimizer's `step`.
         """
         Join.notify_join_context(self)
         self._check_trainable()
@@ -186,14 +187,15 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @staticmethod
     def _evaluated(closure: Callable[[], Any] | None) -> Any:
-        """What a step of nothing returns. The closure runs: it may communicate."""
+        """The result of a step without parameters. The closure still runs, because it may
+        communicate."""
         if closure is None:
             return None
         with plugrad.enable_grad():
             return closure()
 
     def _check_trainable(self) -> None:
-        """Parameters that were frozen or thawed since belong to other buckets."""
+        """Parameters that were frozen or unfrozen since then belong to other buckets."""
         if self._in_buckets:
             now = {id(p) for parameters in self._of_ranks() for p in parameters}
             if now != {id(p) for p in self._in_buckets}:
@@ -218,8 +220,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # State
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring the state of all ranks to the rank `to`, a number in the group; all ranks call
-        this. There, `state_dict` gives it afterwards."""
+        """Send the state of all ranks to the rank `to`, a number in the group. All ranks call this;
+        afterwards `state_dict` returns the state on that rank."""
         if not 0 <= to < self.world_size:
             raise ValueError(
                 f"consolidate_state_dict(): to must be in the interval [0, {self.world_size - 1}], "
@@ -235,11 +237,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._all_state_dicts = found or []
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of all ranks as the optimizer would give it on one, as it was when
-        `consolidate_state_dict` brought it here.
+        """The state of all ranks as a single optimizer's, as of the last `consolidate_state_dict`.
 
         Raises:
-            RuntimeError: it was not brought to this rank.
+            RuntimeError: it was not consolidated on this rank.
         """
         if not self._all_state_dicts:
             raise RuntimeError(
@@ -260,16 +261,16 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return found
 
     def _numbers(self) -> dict[Tensor, int]:
-        """By parameter, its number in a state dict."""
+        """The number of each parameter in a state dict."""
         every = [parameter for group in self.param_groups for parameter in group["params"]]
         return {parameter: number for number, parameter in enumerate(every)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over options, and of the state this rank's part. All ranks get the whole state dict,
-        which may be one of the optimizer on one process, or of another number of ranks.
+        """Load options, and this rank's part of the state. All ranks pass the whole state dict,
+        which may come from the optimizer on one process or on another number of ranks.
 
         Raises:
-            ValueError: it has other groups.
+            ValueError: its groups differ.
         """
         numbers = self._numbers()
         groups = state_dict["param_groups"]
@@ -299,7 +300,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # Uneven inputs
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """The hook for `Join`: a step in each iteration of the others."""
+        """The hook for `Join`: makes a step in each iteration of the others."""
         return _ZeROJoinHook(self)
 
     @property
@@ -337,7 +338,7 @@ def _without_names(groups: Sequence[ParamGroup]) -> list[ParamGroup]:
 def _copy_options(
     source: Sequence[ParamGroup], target: Sequence[ParamGroup], *, missing_only: bool = False
 ) -> None:
-    """Write the options of groups to those of others; parameters and names stay."""
+    """Copy the options of groups to others; parameters and names stay."""
     for given, group in zip(source, target, strict=True):
         for key, value in given.items():
             if key in ("params", "param_names") or (missing_only and key in group):

@@ -1,5 +1,5 @@
-"""`plugrad.distributed.pipelining`: a model in stages, each on a rank of its own. Microbatches
-follow one another through them, so that all ranks work at the same time.
+"""`plugrad.distributed.pipelining`: a model in stages, each on its own rank. Microbatches follow
+one another through the stages, so that all ranks work at the same time.
 
 >>> import plugrad, plugrad.distributed as dist
 >>> from plugrad import nn

@@ -1,4 +1,4 @@
-"""Batches in parts, and parts as a batch again."""
+"""Splits batches into microbatches, and merges results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"]
 
 
 class TensorChunkSpec:
-    """Along which dimension a tensor is split, and parts are joined."""
+    """The dimension along which a tensor is split and parts are joined."""
 
     def __init__(self, split_dim: int) -> None:
         self.split_dim = split_dim
@@ -22,7 +22,8 @@ class TensorChunkSpec:
 
 
 def _parts(value: Any, spec: Any, chunks: int, name: str) -> list[Any]:
-    """A value for each microbatch: parts of a tensor, or of those in a container; else itself."""
+    """A value for each microbatch: parts of a tensor, or of the tensors in a container; otherwise
+    the value itself."""
     if isinstance(value, Tensor):
         dim = 0 if spec is None else spec.split_dim
         if value.ndim == 0:
@@ -50,7 +51,7 @@ def split_args_kwargs_into_chunks(
     kwargs_chunk_spec: Mapping[str, TensorChunkSpec | None] | None = None,
 ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
     """The arguments of each microbatch. Tensors are split along the first dimension, or that of
-    their spec; what is not a tensor is the same for all.
+    their spec; other values are the same for all.
 
     Raises:
         ValueError: a tensor has fewer rows than there are microbatches.
@@ -76,8 +77,8 @@ def split_args_kwargs_into_chunks(
 
 
 def merge_chunks(chunks: Sequence[Any], chunk_spec: Any = None) -> Any:
-    """What the microbatches gave, as one: tensors joined along the first dimension or that of the
-    spec, or stacked if they have none; in containers one by one."""
+    """Merge the results of microbatches: concatenate tensors along the first dimension or that of
+    the spec, or stack those without dimensions; containers entry by entry."""
     first = chunks[0]
     if isinstance(first, Tensor):
         if first.ndim == 0:

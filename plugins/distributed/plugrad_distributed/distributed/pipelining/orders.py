@@ -1,5 +1,5 @@
-"""In which order a rank runs its stages forward and backward: lists, which can be read and tested
-without running anything."""
+"""The order in which a rank runs its stages forward and backward, as lists that can be read and
+tested without running anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Kind = Literal["F", "B", "I", "W"]
 
 
 class Action(NamedTuple):
-    """A stage runs one microbatch, forward ("F") or backward ("B"). Backward may come in two parts:
+    """A stage runs one microbatch, forward ("F") or backward ("B"). Backward may be split in two:
     the gradients of the stage's inputs ("I") and, later, those of its parameters ("W")."""
 
     kind: Kind
@@ -47,8 +47,8 @@ def gpipe(stage: int, count: int) -> list[Action]:
 
 
 def one_f_one_b(stage: int, stages: int, count: int) -> list[Action]:
-    """One forward, one backward, once the pipeline is full: a stage keeps at most as many
-    microbatches as there are stages from it on.
+    """One forward, one backward, once the pipeline is full. A stage keeps at most as many
+    microbatches as there are stages from it to the last.
 
     Source: Narayanan et al., "PipeDream", 2019.
     """
@@ -57,7 +57,7 @@ def one_f_one_b(stage: int, stages: int, count: int) -> list[Action]:
 
 
 def _alternating(forward: list[Action], backward: list[Action], ahead: int) -> list[Action]:
-    """The first ones forward, then a backward and a forward one in turns, then the rest."""
+    """The first ones forward, then backward and forward alternate, then the rest."""
     found = forward[:ahead]
     for number, action in enumerate(backward):
         found.append(action)
@@ -78,19 +78,19 @@ def looped_bfs(rank: int, ranks: int, stages: int, count: int) -> list[Action]:
 
 
 def interleaved_1f1b(rank: int, ranks: int, stages: int, count: int) -> list[Action]:
-    """`one_f_one_b` with several stages on each rank: the ranks take turns in smaller steps, and
-    idle for a shorter time.
+    """`one_f_one_b` with several stages on each rank: the ranks alternate in smaller steps and idle
+    for a shorter time.
 
     Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
     Megatron-LM", 2021, section 2.2.
 
     Raises:
-        ValueError: the microbatches do not make up whole rounds of all ranks.
+        ValueError: the number of microbatches is not a multiple of a round of all ranks.
     """
     local = stages // ranks
     rounds, in_round = _rounds(ranks, count)
     total = count * local
-    # Forward runs that come before the first backward one.
+    # The number of forward runs before the first backward run.
     ahead = min(total, (local - 1) * in_round + 2 * (ranks - 1 - rank) + 1)
     forward = list(_in_turns("F", [rank + ranks * n for n in range(local)], in_round, rounds))
     last_first = [rank + ranks * n for n in reversed(range(local))]
@@ -99,10 +99,10 @@ def interleaved_1f1b(rank: int, ranks: int, stages: int, count: int) -> list[Act
 
 
 def _rounds(ranks: int, count: int) -> tuple[int, int]:
-    """In how many rounds the microbatches go through the ranks, and how many are in each.
+    """The number of rounds of microbatches, and how many microbatches each round has.
 
     Raises:
-        ValueError: the microbatches do not make up whole rounds.
+        ValueError: the microbatches do not divide into whole rounds.
     """
     rounds = max(1, count // ranks)
     if count % rounds:
@@ -122,14 +122,14 @@ def _in_turns(kind: Kind, stages: list[int], in_round: int, rounds: int) -> Iter
 
 
 def interleaved_zero_bubble(rank: int, ranks: int, stages: int, count: int) -> list[Action]:
-    """`interleaved_1f1b` with backward in two parts. Gradients of parameters come as many
-    microbatches later as the rank's number, so that later ranks have something to do while the
-    pipeline empties. With parts of one length, each rank idles for `ranks - 1` of them.
+    """`interleaved_1f1b` with backward in two parts. Rank r computes gradients of parameters r
+    microbatches later, so that later ranks have work while the pipeline drains. If all parts take
+    the same time, each rank idles for `ranks - 1` of them.
 
     Source: Qi et al., "Zero Bubble Pipeline Parallelism", 2023, schedule ZB-H1.
 
     Raises:
-        ValueError: the microbatches do not make up whole rounds of all ranks.
+        ValueError: the number of microbatches is not a multiple of a round of all ranks.
     """
     local = stages // ranks
     rounds, in_round = _rounds(ranks, count)
@@ -149,16 +149,16 @@ def interleaved_zero_bubble(rank: int, ranks: int, stages: int, count: int) -> l
 
 
 def v_zero_bubble(rank: int, ranks: int, count: int) -> list[Action]:
-    """Two stages on each rank, which go there and back again: rank r has the stages r and
-    `2 * ranks - 1 - r`. Backward comes in two parts. The first and the last stage are on one rank,
-    so that backward begins where forward ends.
+    """Two stages on each rank, placed in a V: rank r has the stages r and `2 * ranks - 1 - r`.
+    Backward has two parts. The first and the last stage are on one rank, so backward begins where
+    forward ends.
 
-    A rank keeps at most as much as all stages keep of one microbatch, for `2 * ranks` parts of
-    forward.
+    A rank keeps at most as much as all stages keep of one microbatch: that of `2 * ranks` forward
+    runs.
 
     Source of the placement and of the limit: Qi et al., "Pipeline Parallelism with Controllable
-    Memory", 2024, schedule ZB-V. Found by letting all ranks choose, one turn after the other: what
-    others wait for comes first.
+    Memory", 2024, schedule ZB-V. The order is found by a simulation in which all ranks choose their
+    next action in turn; actions that others wait for come first.
     """
     return list(_v_zero_bubble(ranks, count)[rank])
 
@@ -174,14 +174,14 @@ def _v_zero_bubble(ranks: int, count: int) -> tuple[tuple[Action, ...], ...]:
 
 
 class _Choosing:
-    """All ranks of a V, in turns of one length."""
+    """Simulates all ranks of a V, in turns of equal length."""
 
     def __init__(self, ranks: int, count: int) -> None:
         self.ranks, self.count = ranks, count
         self.stages = 2 * ranks
         self.orders: list[list[Action]] = [[] for _ in range(ranks)]
         self.left = 3 * self.stages * count
-        # By kind and stage, how many microbatches are through.
+        # How many microbatches are done, by kind and stage.
         self.done: dict[tuple[Kind, int], int] = {}
 
     def _done(self, kind: Kind, stage: int) -> int:
@@ -193,9 +193,9 @@ class _Choosing:
         self.left -= 1
 
     def choice(self, rank: int) -> Action | None:
-        """Gradients of inputs, as others wait for them, then forward, as far as there is room, then
-        gradients of parameters; None while there is nothing to do."""
-        # The later stage first, for what it sends comes back sooner.
+        """Gradients of inputs first, because others wait for them, then forward within the memory
+        limit, then gradients of parameters; None if there is nothing to do."""
+        # The later stage first, because its results come back sooner.
         own = (self.stages - 1 - rank, rank)
         for stage in own:
             number = self._done("I", stage)
@@ -208,7 +208,7 @@ class _Choosing:
         for stage in own:
             number = self._done("F", stage)
             before = self._done("F", stage - 1) if stage else self.count
-            # The earlier stage leaves room for what comes back.
+            # The earlier stage leaves memory for microbatches that come back.
             room = self.stages if stage == own[0] else self.stages - 1
             if number < before and kept < room:
                 return Action("F", stage, number)

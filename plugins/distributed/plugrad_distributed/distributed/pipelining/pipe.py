@@ -1,4 +1,4 @@
-"""`pipeline`: a model is captured once, and its operators are cut in stages."""
+"""`pipeline`: captures a model once, and cuts its operators into stages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Pipe", "SplitPoint", "pipe_split", "pipeline"]
 
 
 class SplitPoint(Enum):
-    """Where a model is cut: before a submodule runs, or after it."""
+    """Where to cut a model: before or after a submodule."""
 
     BEGINNING = 1
     END = 2
 
 
 class _Cutting(threading.local):
-    """The tensor that is written where the model is cut, while one is captured."""
+    """The tensor that marks a cut by a write, during a capture."""
 
     marker: Tensor | None = None
 
@@ -47,23 +47,23 @@ def pipeline(
     split_spec: Mapping[str, SplitPoint] | None = None,
     split_policy: Any = None,
 ) -> Pipe:
-    """Cut a model in stages: at submodules, or where its `forward` calls `pipe_split`.
+    """Cut a model into stages, at submodules or where its `forward` calls `pipe_split`.
 
-    The model runs once and its operators are kept, so stages compute what it computed then: in the
-    same mode of training, for microbatches of the same shapes, with other arguments than tensors as
-    they were. Parameters are the model's own.
+    The model runs once and its operators are recorded. Stages repeat these: in the same training
+    mode, for microbatches of the same shapes, with the same values of arguments that are not
+    tensors. Parameters are the model's own.
 
     Args:
-        mb_args, mb_kwargs: examples of the first stage's arguments, of one microbatch. Tensors
-            among them, not within containers, are inputs.
-        split_spec: by the name of a submodule, whether to cut before or after it.
+        mb_args, mb_kwargs: examples of the first stage's arguments for one microbatch. Tensors
+            among them, but not inside containers, are inputs.
+        split_spec: whether to cut before or after a submodule, by its name.
         split_policy: not supported.
 
     Raises:
         AttributeError: there is no such submodule.
-        CaptureError: the model asks for values of tensors.
-        ValueError: a stage would have no operators, or two stages use one parameter, or one writes
-            to memory of another.
+        CaptureError: the model reads values of tensors.
+        ValueError: a stage would have no operators, two stages use one parameter, or one writes to
+            memory of another.
 
     >>> import plugrad
     >>> from plugrad.distributed.pipelining import SplitPoint, pipeline
@@ -118,7 +118,7 @@ def _cuts(module: Module, spec: Mapping[str, SplitPoint]) -> Iterator[None]:
 
 
 class _Arguments:
-    """Arguments of a call, of which the tensors are inputs."""
+    """Arguments of a call; the tensors among them are inputs."""
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._args, self._kwargs = tuple(args), dict(kwargs)
@@ -130,7 +130,7 @@ class _Arguments:
         """The tensors of another call like this one.
 
         Raises:
-            TypeError: it has other arguments.
+            TypeError: it has other arguments than tensors, or another number of them.
         """
         if len(args) != len(self._args) or kwargs.keys() != self._kwargs.keys():
             raise TypeError(
@@ -152,8 +152,8 @@ class _Arguments:
 
 
 class _Stage(Module):
-    """A part of the operators. It has the parameters and buffers that they use, by the names that
-    these have in the model."""
+    """A part of the operators, as a module. It has the parameters and buffers that they use, under
+    their names in the model."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class _Stage(Module):
         self._given = list(given)
         self._made = list(made)
         self._metas = dict(metas)
-        # By name in the graph: where parameters and buffers are, and other constants.
+        # By name in the graph: the places of parameters and buffers, and other constants.
         self._places: dict[str, str] = {}
         self._constants: dict[str, tuple[Any, bool]] = {}
         # Of the first and the last stage.
@@ -175,7 +175,7 @@ class _Stage(Module):
         self._outputs: tuple[Any, tuple[Any, ...]] | None = None
 
     def _hold(self, name: str, place: str, value: Tensor) -> None:
-        """Have a parameter or a buffer of the model."""
+        """Add a parameter or a buffer of the model."""
         self._places[name] = place
         *path, last = place.split(".")
         module: Module = self
@@ -225,7 +225,7 @@ class _Stage(Module):
 def _run(node: Node, values: dict[str, Any]) -> None:
     args = [_resolved(value, values) for value in node.args]
     kwargs = {key: _resolved(value, values) for key, value in node.kwargs.items()}
-    # Where gradients are recorded is up to the caller; where they are not, to the model.
+    # The caller decides where gradients are recorded; the model where they are not.
     with ExitStack() as stack:
         if node.mode != "grad":
             stack.enter_context(plugrad.no_grad())
@@ -282,8 +282,8 @@ def _stages(module: Module, graph: Graph, marker: Tensor, arguments: _Arguments)
 
 
 def _check_writes(parts: Sequence[Sequence[Node]], constants: set[str]) -> None:
-    """A stage must not write to memory that it is sent: neither the sender would know, nor would
-    what it got as a tensor of its own that was a view of it."""
+    """A stage must not write to a tensor that it receives: neither the sender nor a separately
+    received view of that tensor would see the write."""
     owners: dict[str, str] = {}
     made: dict[str, int] = {}
     for number, nodes in enumerate(parts):
@@ -330,10 +330,10 @@ def _place_constants(
 
 
 class Pipe(Module):
-    """A model in stages. Called, it runs all of them, one after the other.
+    """A model in stages. Calling it runs all stages in order.
 
     Attributes:
-        num_stages: how many there are.
+        num_stages: the number of stages.
     """
 
     def __init__(self, stages: Sequence[_Stage]) -> None:
@@ -363,7 +363,7 @@ class Pipe(Module):
         """The `PipelineStage` for a schedule.
 
         Args:
-            stage_index: this rank's.
+            stage_index: the index of this rank's stage.
             device: where the stage's tensors are.
             group: the ranks; all by default.
         """

@@ -1,4 +1,4 @@
-"""Schedules: run a batch through the stages of all ranks, as a list of actions says."""
+"""Schedules: run a batch through the stages of all ranks, following a list of actions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ __all__ = [
 
 
 class _Schedule:
-    """What all schedules share. `order` says what this rank does, `_rank_of` where stages are."""
+    """The base of all schedules. `order` gives this rank's actions, `_rank_of` the rank of a
+    stage."""
 
     _rank_of = staticmethod(in_loops)
 
@@ -87,12 +88,12 @@ class _Schedule:
         """Run a batch forward and backward; gradients are added to those of the parameters.
 
         Args:
-            args: what the model gets; on the rank of the first stage only.
-            target: what the last stage's results are compared with; on that rank only.
-            losses: gets the loss of each microbatch there.
+            args: the model's arguments; only on the rank of the first stage.
+            target: the target of the loss; only on the rank of the last stage.
+            losses: a list that receives the loss of each microbatch on that rank.
             return_outputs: whether to return the results on the rank of the last stage.
-            loss_kwargs: more arguments for `loss_fn`.
-            kwargs: for the modules of this rank.
+            loss_kwargs: more arguments of `loss_fn`.
+            kwargs: keyword arguments of this rank's modules.
 
         Returns:
             The results of the whole batch on the rank of the last stage, None on others.
@@ -139,7 +140,7 @@ class _Schedule:
 
 
 class _Run:
-    """One batch on its way."""
+    """The state of one batch."""
 
     def __init__(
         self,
@@ -161,12 +162,12 @@ class _Run:
         self._loss_kwargs = loss_kwargs
         self._outputs: dict[int, Any] = {}
         self._losses: dict[int, Tensor] = {}
-        # By stage, how many microbatches have all gradients.
+        # How many microbatches have all gradients, by stage.
         self._backwards: dict[int, int] = {}
 
     @property
     def losses(self) -> list[Tensor]:
-        """Those of the microbatches, in their order."""
+        """The losses of the microbatches, in order."""
         return [self._losses[number] for number in sorted(self._losses)]
 
     def do(self, action: Action) -> None:
@@ -204,13 +205,14 @@ class PipelineScheduleSingle(_Schedule):
     """A schedule with one stage on each rank.
 
     Args:
-        stage: this rank's.
-        n_microbatches: in how many parts a batch is split.
-        loss_fn: of results and target, on the last stage; it should be a mean over the batch.
-        args_chunk_spec, kwargs_chunk_spec: along which dimension arguments are split; the first.
-        output_merge_spec: along which dimension results are joined; the first.
-        scale_grads: whether gradients are divided by `n_microbatches`, as losses that are means
-            want it.
+        stage: this rank's stage.
+        n_microbatches: the number of parts of a batch.
+        loss_fn: a function of results and target, for the last stage; it should be a mean over the
+            batch.
+        args_chunk_spec, kwargs_chunk_spec: the dimensions along which arguments are split; by
+            default the first.
+        output_merge_spec: the dimension along which results are joined; by default the first.
+        scale_grads: whether to divide gradients by `n_microbatches`, as losses that are means need.
     """
 
     def __init__(
@@ -235,7 +237,7 @@ class PipelineScheduleSingle(_Schedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """All microbatches forward, then all backward: simple, and keeps all of them."""
+    """All microbatches forward, then all backward: simple, but keeps all of them in memory."""
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.gpipe(stage.stage_index, count)
@@ -252,7 +254,7 @@ class PipelineScheduleMulti(_Schedule):
     """A schedule with several stages on each rank: rank r has the stages r, r + size, and so on.
 
     Args:
-        stages: this rank's. The other arguments are those of `PipelineScheduleSingle`.
+        stages: this rank's stages. The other arguments are those of `PipelineScheduleSingle`.
     """
 
 
@@ -264,15 +266,15 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
 
 
 class ScheduleInterleaved1F1B(PipelineScheduleMulti):
-    """One forward, one backward, with stages in turns: ranks idle for a shorter time."""
+    """One forward, one backward, alternating between stages: ranks idle for a shorter time."""
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.interleaved_1f1b(stage.group_rank, stage.group_size, stage.num_stages, count)
 
 
 class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
-    """As `ScheduleInterleaved1F1B`, with backward in two parts: gradients of parameters are
-    computed while a rank would idle."""
+    """Like `ScheduleInterleaved1F1B`, with backward in two parts: ranks compute gradients of
+    parameters when they would otherwise idle."""
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.interleaved_zero_bubble(
@@ -281,8 +283,8 @@ class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
 
 
 class ScheduleZBVZeroBubble(PipelineScheduleMulti):
-    """Two stages on each rank, there and back again, with backward in two parts: rank r of n has
-    the stages r and 2 n - 1 - r. It idles least, and keeps no more than `Schedule1F1B`."""
+    """Two stages on each rank, placed in a V, with backward in two parts: rank r of n has the
+    stages r and 2 n - 1 - r. Ranks idle least, and keep no more than in `Schedule1F1B`."""
 
     _rank_of = staticmethod(in_v)
 

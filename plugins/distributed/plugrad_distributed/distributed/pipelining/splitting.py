@@ -1,12 +1,12 @@
-"""A backward pass in two parts: first the gradients of a stage's inputs, which the stage before
+"""A backward pass in two parts: first the gradients of a stage's inputs, which the previous stage
 waits for, and later those of its parameters, when the rank has nothing else to do.
 
     w ──┐
     x ──linear── relu ── output       first:  output → relu → linear → x
                                       later:  linear → w
 
-Nodes that lead to inputs and to something else are the junctions: `linear` here. The first part
-keeps what arrives at them, the second one goes on from there.
+Nodes that lead to inputs and to something else are junctions: `linear` here. The first part keeps
+the gradients that arrive there; the second part continues from them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["SplitBackward"]
 
 
 class _Junction(NamedTuple):
-    """A node, and the places of those of its edges that lead to parameters only."""
+    """A node, and the positions of its edges that lead only to parameters."""
 
     node: Any
     places: tuple[int, ...]
-    # Whether another node leads to one of these, too.
+    # Whether another node also leads to one of these.
     shared: bool
 
 
@@ -34,9 +34,9 @@ class SplitBackward:
     """The two parts of one backward pass.
 
     Args:
-        outputs: where it begins.
-        grads: of these; None for a loss.
-        inputs: leaves whose gradients the first part computes.
+        outputs: the tensors where it begins.
+        grads: their gradients; None for a loss.
+        inputs: the leaves for which the first part computes gradients.
 
     >>> import plugrad
     >>> from plugrad_distributed.distributed.pipelining.splitting import SplitBackward
@@ -90,8 +90,8 @@ class SplitBackward:
         return list(found)
 
     def parameter_grads(self) -> None:
-        """Add the gradients of parameters to theirs. Hooks on tensors within the stage are called
-        a second time; what they return then does not count."""
+        """Accumulate the gradients of parameters. Hooks on tensors within the stage run a second
+        time; their results are then ignored."""
         edges = [edge for edge, _ in self._separate]
         grads = [grad for _, grad in self._separate]
         for junction, arrived in self._arrived:
@@ -101,22 +101,23 @@ class SplitBackward:
                     grads.append(grad)
         self._separate, self._arrived = [], []
         if edges:
-            # All at once: what several of them lead to is complete when it runs.
+            # All in one pass, so that a node that several of them lead to runs once, with its
+            # complete gradient.
             plugrad.autograd.backward(edges, grads)
 
 
 def _beyond(
     junction: _Junction, arrived: Sequence[Tensor | None]
 ) -> list[tuple[GradientEdge, Tensor | None]]:
-    """What a junction gives to its edges that lead to parameters."""
+    """The gradients that a junction passes to its edges to parameters."""
     node = junction.node
     given = [(number, grad) for number, grad in enumerate(arrived) if grad is not None]
-    # The engine adds up what goes to one edge.
+    # The engine sums the gradients of one edge.
     edges = list({node.next_functions[place]: None for place in junction.places})
-    # What arrived went through the hooks of tensors already.
+    # The stored gradients already passed the hooks of tensors.
     handles = [node.register_prehook(lambda grads: tuple(arrived))]
     if junction.shared:
-        # The engine finds the other ways to an edge, too, which lead through the inputs.
+        # The engine also finds the other paths to an edge, through the inputs.
         handles.append(node.register_hook(lambda grads, _: _only(grads, junction.places)))
     try:
         found: Sequence[Tensor | None] = plugrad.autograd.grad(
@@ -133,7 +134,7 @@ def _beyond(
 
 
 def _only(grads: Sequence[Tensor | None], places: Sequence[int]) -> tuple[Tensor | None, ...]:
-    """Gradients with zeros at all other places."""
+    """Gradients, with zeros at all other positions."""
     return tuple(
         grad if grad is None or place in places else plugrad.zeros_like(grad)
         for place, grad in enumerate(grads)
@@ -141,16 +142,16 @@ def _only(grads: Sequence[Tensor | None], places: Sequence[int]) -> tuple[Tensor
 
 
 class _Graph:
-    """What lies behind some outputs.
+    """The part of the graph behind some outputs.
 
     Attributes:
-        roots: the edges that lead to it.
-        reaching: the ids of the nodes that lead to inputs, these included.
+        roots: the edges that lead into it.
+        reaching: the ids of the nodes that lead to inputs, including those of the inputs.
     """
 
     def __init__(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         self.roots = [get_gradient_edge(output) for output in outputs]
-        # Kept, so that no other node gets the id of one.
+        # Kept alive, so that no other node gets the same id.
         self._ends = [get_gradient_edge(each).node for each in inputs]
         self.reaching = {id(node) for node in self._ends}
         self._nodes: list[Any] = []
@@ -158,7 +159,7 @@ class _Graph:
         self._walk()
 
     def _walk(self) -> None:
-        """Visit each node before those that it leads to, and again when all of these were left."""
+        """Visit each node before its successors, and again after all of them."""
         seen: set[int] = set()
         waiting = [(root.node, True) for root in self.roots]
         while waiting:

@@ -1,4 +1,4 @@
-"""PipelineStage: a part of a model on one rank, and what passes between it and its neighbours."""
+"""PipelineStage: a part of a model on one rank, and the messages between neighbours."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class Kept:
 
 
 class PipelineStage:
-    """A part of a model, which runs on this rank.
+    """A part of a model that runs on this rank.
 
-    Its module gets the results of the stage before as positional arguments, beside keyword
-    arguments of its own. Results are tensors: one, or a tuple.
+    Its module gets the results of the previous stage as positional arguments, and its own keyword
+    arguments. Results are one tensor or a tuple of tensors.
 
     Args:
         submodule: the part.
         stage_index: its number, from 0.
-        num_stages: how many there are. Stage s is on the rank s modulo the number of ranks, or with
-            two stages on each rank where a V leads: there and back again.
+        num_stages: the number of stages. Stage s is on the rank s modulo the number of ranks;
+            schedules with a V place the second half in reverse order.
         device: where the stage's tensors are.
         group: the ranks; all by default.
 
     Raises:
-        ValueError: the number is none of the stages, or is another rank's.
+        ValueError: there is no such stage, or it belongs to another rank.
     """
 
     def __init__(
@@ -84,33 +84,33 @@ class PipelineStage:
         self.device = plugrad.device(device)
         self.group: ProcessGroup = found
         self.group_rank, self.group_size = found.rank(), found.size()
-        # Set by the schedule: where stages are, and those of this rank by their numbers.
+        # Set by the schedule: the rank of each stage, and this rank's stages by number.
         self.rank_of: Callable[[int, int], int] = in_loops
         self.beside: Mapping[int, PipelineStage] = {}
         self._kept: dict[int, Kept] = {}
         self._split: dict[int, tuple[SplitBackward, Any]] = {}
-        # By direction and microbatch, what stages beside have handed over.
+        # By direction and microbatch: the tensors from neighbouring stages.
         self._handed: dict[tuple[int, int], list[Tensor | None]] = {}
         self._sent: list[Work] = []
-        # By direction and microbatch: shapes and dtypes of what arrives, told before the first time
-        # and whenever the sender's batch has others.
+        # By direction and microbatch: shapes and dtypes of received tensors. The sender sends them
+        # first, and again whenever they change.
         self._expected: dict[tuple[int, int], Any] = {}
         self._told: dict[tuple[int, int], Any] = {}
 
     @property
     def is_first(self) -> bool:
-        """Whether the batch comes in here."""
+        """Whether this is the first stage."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether the results come out here."""
+        """Whether this is the last stage."""
         return self.stage_index == self.num_stages - 1
 
     def __repr__(self) -> str:
         return f"PipelineStage({self.stage_index} of {self.num_stages}, {self.submod})"
 
-    # What passes between stages
+    # Messages between stages
 
     def _peer(self, step: int) -> int:
         return self.group.ranks[self.rank_of(self.stage_index + step, self.group_size)]
@@ -134,7 +134,7 @@ class PipelineStage:
         key = (direction, microbatch)
         news = self._told.get(key) != about
         tag = self._tag(direction, self.stage_index, microbatch)
-        # First the length of a text that says shapes and dtypes, 0 if they are as before.
+        # First the length of a text with shapes and dtypes; 0 if they have not changed.
         text = json.dumps(about).encode() if news else b""
         self._keep(plugrad.tensor([len(text)]), peer, tag)
         if news:
@@ -179,7 +179,7 @@ class PipelineStage:
         work.wait()
 
     def finish(self) -> None:
-        """Wait until all that was sent has left, and forget the microbatches."""
+        """Wait until all sends are complete, and drop the microbatches."""
         sent, self._sent = self._sent, []
         for work in sent:
             work.wait()
@@ -192,10 +192,10 @@ class PipelineStage:
     def forward_one_chunk(
         self, microbatch: int, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run a microbatch forward: on the first stage with `args`, else with what the stage before
-        sends."""
+        """Run a microbatch forward: on the first stage with `args`, else with the tensors from the
+        previous stage."""
         inputs: Sequence[Any] = args if self.is_first else self._receive(-1, microbatch)
-        # Which backward is the last one shows only then.
+        # Only then is it known which backward is the last.
         with self._without_averages():
             outputs = self.submod(*inputs, **kwargs)
         self._kept[microbatch] = Kept(inputs, outputs)
@@ -209,7 +209,7 @@ class PipelineStage:
         return contextlib.nullcontext()
 
     def _expect_averages(self, outputs: Any) -> None:
-        """Let a data parallel module average in the backward pass that comes."""
+        """Let a data parallel module reduce in the coming backward pass."""
         if isinstance(self.submod, DistributedDataParallel):
             self.submod.expect_backward(self._tensors(outputs))
 
@@ -224,11 +224,11 @@ class PipelineStage:
         return found
 
     def backward_one_chunk(self, microbatch: int, loss: Tensor | None, last: bool = True) -> None:
-        """Run a microbatch backward: from its loss on the last stage, else from the gradients that
-        the stage behind sends.
+        """Run a microbatch backward: on the last stage from its loss, else from the gradients that
+        the next stage sends.
 
         Args:
-            last: whether it is the last microbatch: a data parallel module averages then.
+            last: whether it is the last microbatch: then a data parallel module reduces.
         """
         kept = self._kept.pop(microbatch)
         outputs, grads = self._roots(kept, microbatch, loss)
@@ -240,8 +240,8 @@ class PipelineStage:
             self._send([tensor.grad for tensor in kept.inputs], -1, microbatch)
 
     def backward_input_one_chunk(self, microbatch: int, loss: Tensor | None) -> None:
-        """The first part of backward: the gradients that the stage before waits for. The first
-        stage leaves all to the second part."""
+        """The first part of backward: the gradients that the previous stage waits for. The first
+        stage leaves everything to the second part."""
         kept = self._kept.pop(microbatch)
         wanted = [] if self.is_first else [each for each in kept.inputs if each.requires_grad]
         outputs, grads = self._roots(kept, microbatch, loss)
@@ -262,7 +262,7 @@ class PipelineStage:
     def _roots(
         self, kept: Kept, microbatch: int, loss: Tensor | None
     ) -> tuple[list[Tensor], list[Tensor | None]]:
-        """Where backward begins, and the gradients there: those that the stage behind sends."""
+        """The tensors where backward begins, and their gradients from the next stage."""
         if self.is_last:
             if loss is None:
                 raise ValueError(
@@ -287,16 +287,16 @@ class PipelineStage:
 
 
 def in_loops(stage: int, ranks: int) -> int:
-    """The rank of a stage: after the last rank comes the first one."""
+    """The rank of a stage; after the last rank comes the first again."""
     return stage % ranks
 
 
 def in_v(stage: int, ranks: int) -> int:
-    """The rank of a stage: after the last rank comes the last one again, and so back."""
+    """The rank of a stage in a V; after the last rank, ranks repeat in reverse order."""
     return stage % ranks if stage // ranks % 2 == 0 else ranks - 1 - stage % ranks
 
 
 def _leaf(tensor: Tensor) -> Tensor:
-    """A tensor of the same memory that collects a gradient of its own, if it has one."""
+    """A tensor on the same memory that accumulates its own gradient, if it can have one."""
     needs_grad = tensor.requires_grad and plugrad.is_grad_enabled()
     return tensor.detach().requires_grad_(needs_grad)

@@ -1,4 +1,4 @@
-"""`plugrad.distributed.tensor`: tensors that lie on a mesh of ranks, by the names of
+"""`plugrad.distributed.tensor`: tensors distributed over a mesh of ranks, under the names of
 `torch.distributed.tensor`."""
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ __all__ = [
     "zeros",
 ]
 
-# Kept for as long as the module: the rules go with it.
+# Kept as long as the module, because the rules are removed with it.
 _library = registration.register_rules()

@@ -1,4 +1,4 @@
-"""`plugrad.distributed.tensor.placement_types`, by the name of PyTorch's module."""
+"""`plugrad.distributed.tensor.placement_types`, under the name of PyTorch's module."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rules of third parties, and functions on the ranks' parts."""
+"""Third-party rules, and functions on the ranks' parts."""

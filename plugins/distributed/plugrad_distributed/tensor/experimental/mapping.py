@@ -1,4 +1,4 @@
-"""local_map: a function on the ranks' parts as one on DTensors."""
+"""local_map: turns a function on the ranks' parts into one on DTensors."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ def local_map(
     *,
     redistribute_inputs: bool = False,
 ) -> Any:
-    """A function on DTensors from one on ranks' tensors.
+    """Turn a function on ranks' tensors into one on DTensors.
 
     Args:
-        func: gets this rank's parts; without it, `local_map` is a decorator.
-        out_placements: how the result lies, a list of placements; for several results a tuple of
-            such lists, None for what is not a tensor.
-        in_placements: how the arguments must lie, one entry for each; None: as they do.
-        in_grad_placements: how the gradients of the parts lie.
-        device_mesh: of the results; by default that of the first DTensor.
-        redistribute_inputs: bring arguments to where they must lie; else other ones are an error.
+        func: a function of this rank's parts; without it, `local_map` is a decorator.
+        out_placements: a list with the placements of the result; for several results a tuple of
+            such lists, with None for results that are not tensors.
+        in_placements: the required placements of the arguments, one entry for each; None accepts
+            any.
+        in_grad_placements: the placements of the parts' gradients.
+        device_mesh: the mesh of the results; by default that of the first DTensor.
+        redistribute_inputs: redistribute arguments to the required placements; otherwise other
+            placements are an error.
 
     Raises:
         ValueError: arguments or results do not fit the placements.

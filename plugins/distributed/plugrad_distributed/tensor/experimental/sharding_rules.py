@@ -1,4 +1,4 @@
-"""register_sharding: propagation rules of third parties."""
+"""register_sharding: third-party propagation rules."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def register_sharding(op: Any) -> Callable[[F], F]:
-    """Decorator that makes a function the propagation rule of an operator, or of several.
+    """Decorator that registers a function as the propagation rule of one or several operators.
 
-    The function gets the operator's arguments in their order, with objects in place of tensors that
-    tell `shape`, `ndim`, `placements` and `device_mesh`. It returns pairs: placements of the
-    results, and of the arguments, with None for arguments that are not tensors. Each pair is for
-    one dimension of a mesh. The cheapest possible one is used.
+    The function gets the operator's arguments in order. In place of tensors it gets objects with
+    `shape`, `ndim`, `placements` and `device_mesh`. It returns pairs: placements of the results,
+    and placements of the arguments, with None for arguments that are not tensors. Each pair is for
+    one dimension of a mesh. The cheapest possible pair is used.
 
     Args:
-        op: an overload such as ``plugrad.ops.mine.cube.default``, or a list of them. What has a
-            rule gets another one.
+        op: an overload such as ``plugrad.ops.mine.cube.default``, or a list of them. An existing
+            rule is replaced.
 
     Raises:
         TypeError: `op` is not an overload.

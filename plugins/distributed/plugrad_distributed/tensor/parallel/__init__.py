@@ -1,1 +1,1 @@
-"""Tensor parallel modules: which parameters are cut, and how inputs and outputs lie."""
+"""Tensor parallel modules: sharded parameters, and placements of inputs and outputs."""

@@ -1,4 +1,4 @@
-"""loss_parallel: cross entropy of logits whose classes are cut over the ranks."""
+"""loss_parallel: cross entropy of logits with classes sharded over the ranks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["loss_parallel"]
 
 @contextlib.contextmanager
 def loss_parallel() -> Iterator[None]:
-    """While it is entered, `cross_entropy` of logits that are a DTensor takes targets that are
-    plain tensors, the same on all ranks. `backward` is called inside, too.
+    """A block in which `cross_entropy` of DTensor logits accepts plain tensors as targets, equal on
+    all ranks. Call `backward` inside as well.
 
-    Logits that are cut along the classes are not gathered, inside and outside: ranks exchange a
-    maximum and two sums for each sample.
+    Logits that are sharded along the classes are never gathered, inside or outside the block: ranks
+    exchange a maximum and two sums for each sample.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.device_mesh import init_device_mesh

@@ -1,4 +1,4 @@
-"""parallelize_module: a plan of styles, by the names of submodules."""
+"""parallelize_module: applies a plan of styles by names of submodules."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def parallelize_module(
     Args:
         device_mesh: a mesh of one dimension, such as ``mesh["tp"]``; by default that of the
             ``with mesh:`` block.
-        parallelize_plan: a style for the module, or styles by names of submodules, in which
-            patterns as in ``"layers.*.mlp"`` may stand.
-        src_data_rank: whose parameters count; None: each rank's own.
+        parallelize_plan: a style for the module, or styles by names of submodules; names may be
+            patterns such as ``"layers.*.mlp"``.
+        src_data_rank: the rank that provides the parameters; None: each rank uses its own.
 
     Raises:
         TypeError: the plan is neither a style nor a mapping.

@@ -1,4 +1,4 @@
-"""Styles that only say how a module's inputs and outputs lie."""
+"""Styles that only set the placements of a module's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _prepared(
     desired: Placement | None,
     use_local: bool,
 ) -> Any:
-    """A value as a DTensor, brought to where it shall lie; as it is without a layout."""
+    """A value as a DTensor with the desired placements; unchanged without a layout."""
     if layout is None or value is None:
         return value
     if not isinstance(value, plugrad.Tensor):
@@ -54,10 +54,10 @@ class PrepareModuleInput(ParallelStyle):
     """Turns a module's inputs into DTensors, and redistributes them.
 
     Args:
-        input_layouts: how plain tensors among the inputs lie, in their order; None for an input
-            that stays as it is.
-        desired_input_layouts: the placements that they get.
-        input_kwarg_layouts, desired_input_kwarg_layouts: the same for those by keyword.
+        input_layouts: the placements of plain tensors among the inputs, in order; None for an input
+            that stays unchanged.
+        desired_input_layouts: the placements to redistribute them to.
+        input_kwarg_layouts, desired_input_kwarg_layouts: the same for keyword arguments.
         use_local_output: whether the module gets this rank's parts, not DTensors.
     """
 
@@ -121,8 +121,8 @@ class PrepareModuleOutput(ParallelStyle):
     """Turns a module's outputs into DTensors, and redistributes them.
 
     Args:
-        output_layouts: how plain tensors among the outputs lie, in their order.
-        desired_output_layouts: the placements that they get.
+        output_layouts: the placements of plain tensors among the outputs, in order.
+        desired_output_layouts: the placements to redistribute them to.
         use_local_output: whether the outputs are this rank's parts, not DTensors.
     """
 
@@ -165,7 +165,7 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """`PrepareModuleInput` and `PrepareModuleOutput` together; the arguments are theirs.
+    """`PrepareModuleInput` and `PrepareModuleOutput` combined, with their arguments.
 
     Args:
         use_local_input: whether the module gets this rank's parts, not DTensors.

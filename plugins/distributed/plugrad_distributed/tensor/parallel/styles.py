@@ -1,4 +1,4 @@
-"""Styles: how one module is made parallel."""
+"""Styles: how to parallelize one module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "SequenceParal
 
 
 class ParallelStyle(ABC):
-    """How a module is made parallel. A subclass says so in `_apply`."""
+    """How to parallelize a module. A subclass implements `_apply`."""
 
     src_data_rank: int | None = 0
 
@@ -29,22 +29,22 @@ class ParallelStyle(ABC):
 
 
 def as_dtensor(value: Any, mesh: DeviceMesh, layout: Placement) -> Any:
-    """A tensor as a DTensor that lies as `layout` says; a DTensor as it is."""
+    """A tensor as a DTensor with the placement `layout`; a DTensor stays unchanged."""
     if isinstance(value, DTensor):
         return value
     return DTensor.from_local(value, mesh, (layout,))
 
 
 class _Partitioned(ParallelStyle):
-    """Of a Linear or Embedding, whose parameters are cut.
+    """The base of styles that shard the parameters of a Linear or Embedding.
 
     Attributes:
-        input_layouts: how a plain tensor lies that the module gets.
+        input_layouts: the placement of a plain input tensor.
         output_layouts: the placements of the result.
         use_local_output: whether the result is this rank's part, not a DTensor.
     """
 
-    # By the parameter's name.
+    # By the name of the parameter.
     linear: ClassVar[dict[str, Placement]]
     embedding: ClassVar[dict[str, Placement]]
 
@@ -56,7 +56,7 @@ class _Partitioned(ParallelStyle):
         self.use_local_output = use_local_output
 
     def _desired(self, module: Any) -> Placement:
-        """How the input has to lie."""
+        """The required placement of the input."""
         return Replicate()
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
@@ -99,11 +99,11 @@ class _Partitioned(ParallelStyle):
 
 
 class ColwiseParallel(_Partitioned):
-    """A Linear whose output features, or an Embedding whose columns, are cut over the ranks.
+    """Shards the output features of a Linear, or the columns of an Embedding, over the ranks.
 
     Args:
-        input_layouts: how a plain tensor lies that the module gets; by default `Replicate`.
-        output_layouts: how the result lies; by default cut along its last dimension.
+        input_layouts: the placement of a plain input tensor; by default `Replicate`.
+        output_layouts: the placement of the result; by default sharded along its last dimension.
         use_local_output: whether the result is this rank's part, not a DTensor.
     """
 
@@ -123,12 +123,12 @@ class ColwiseParallel(_Partitioned):
 
 
 class RowwiseParallel(_Partitioned):
-    """A Linear whose input features, or an Embedding whose rows, are cut over the ranks.
+    """Shards the input features of a Linear, or the rows of an Embedding, over the ranks.
 
     Args:
-        input_layouts: how a plain tensor lies that the module gets; by default cut along its last
+        input_layouts: the placement of a plain input tensor; by default sharded along its last
             dimension.
-        output_layouts: how the result lies; by default `Replicate`.
+        output_layouts: the placement of the result; by default `Replicate`.
         use_local_output: whether the result is this rank's part, not a DTensor.
     """
 
@@ -151,8 +151,8 @@ class RowwiseParallel(_Partitioned):
 
 
 class SequenceParallel(ParallelStyle):
-    """A LayerNorm, RMSNorm or Dropout on inputs that are cut along the sequence; its parameters are
-    replicated.
+    """A LayerNorm, RMSNorm or Dropout on inputs sharded along the sequence, with replicated
+    parameters.
 
     Args:
         sequence_dim: the dimension of the sequence.

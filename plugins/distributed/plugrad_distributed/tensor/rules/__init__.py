@@ -1,1 +1,1 @@
-"""Propagation rules, a table for each family of operators."""
+"""Propagation rules: a table for each family of operators."""

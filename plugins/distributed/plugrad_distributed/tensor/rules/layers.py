@@ -20,7 +20,7 @@ R, P = Replicate(), Partial("sum")
 def _layer_norm(
     input: DTensorSpec, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: Any
 ) -> list[Choice]:
-    """Cut along dimensions that are not normalized."""
+    """Sharded along dimensions that are not normalized."""
     return [
         ([Shard(dim)] * 3, [Shard(dim), None, *aligned((weight, bias), lambda _: R), None])
         for dim in range(input.ndim - len(normalized_shape))
@@ -79,7 +79,7 @@ def _softmax_backward(
 
 
 def _across(call: Any, dim: int) -> list[str]:
-    """The groups over which a dimension is cut."""
+    """The groups over which a dimension is sharded."""
     return [
         call.mesh.get_group(mesh_dim).name
         for mesh_dim, placement in enumerate(call.plan.inputs[0])
@@ -94,7 +94,7 @@ def _reduced(part: Tensor, reduce_op: str, groups: Sequence[str]) -> Tensor:
 
 
 def _normalize(call: Any, args: list[Any]) -> Any:
-    """Softmax along a dimension that is cut: the ranks agree on the maximum, then on the sum."""
+    """Softmax along a sharded dimension: the ranks reduce the maximum, then the sum."""
     self, dim, half_to_float = args
     groups = _across(call, dim)
     if not groups:
@@ -133,7 +133,7 @@ def _embedding(weight: DTensorSpec, indices: DTensorSpec, *rest: Any) -> list[Ch
 
 
 def _embed(call: Any, args: list[Any]) -> Any:
-    """Rows that are on other ranks are zero here, so that the sum over the ranks is the result."""
+    """Rows on other ranks are zero here, so that the sum over the ranks is the result."""
     weight, indices, *rest = args
     spec = call.args[0]
     sizes, offsets = local_part(spec.shape, call.mesh, call.plan.inputs[0])
@@ -143,7 +143,7 @@ def _embed(call: Any, args: list[Any]) -> Any:
     if sizes[0] == 0:
         return weight.new_zeros((*indices.shape, weight.shape[1]))
     rows = call.op.call((weight, (indices - offsets[0]) * here, *rest))
-    # No product: the row that is taken in the place of others may be infinite.
+    # No multiplication by 0: the row used in place of others may be infinite.
     return rows.masked_fill(~here.unsqueeze(-1), 0)
 
 
@@ -193,7 +193,7 @@ def _attention_backward(
     for dim in _attention_dims(query, key, value):
         cut = Shard(dim)
         mask = _mask(attn_mask, query.ndim, dim)
-        # The gradient of a mask that is broadcast is a sum over the heads of all ranks.
+        # The gradient of a broadcast mask is a sum over the heads of all ranks.
         of_mask = P if mask == R else mask or R
         found.append(([cut] * 3 + [of_mask], [cut] * 4 + [mask] + [cut] * 2 + [None] * 3))
     return found
@@ -205,7 +205,7 @@ def _dropout(input: DTensorSpec, *rest: Any) -> list[Choice]:
 
 
 def _drop(call: Any, args: list[Any]) -> Any:
-    """The mask is drawn for the whole tensor, and cut as the tensor is."""
+    """The mask is drawn for the whole tensor, and sharded like the tensor."""
     local, p, train, generator = args
     if train is False:
         return call.op.call(tuple(args))

@@ -1,6 +1,6 @@
 """Operators that the core computes on the host if a backend has no kernel: Fourier transforms,
-matrices one by one, and counts. The core loads most of them when somebody asks for one, so they are
-told by name here, and nothing is loaded for them."""
+operators on single matrices, and counts. The core loads most of them on demand, so they are listed
+here by name, which loads nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GATHERED", "RULES"]
 
 
 def _transform(self: DTensorSpec, dim: Sequence[int], *rest: Any) -> list[Choice]:
-    """A Fourier transform is linear, and needs the whole of the dimensions it transforms."""
+    """A Fourier transform is linear, and needs its transformed dimensions whole."""
     none = [None] * (1 + len(rest))
     dims = reduced_dims(self, dim) if dim else ()
     found: list[Choice] = [
@@ -26,11 +26,11 @@ def _transform(self: DTensorSpec, dim: Sequence[int], *rest: Any) -> list[Choice
 
 
 def _matrices(results: int, taken: int = 2) -> Callable[..., list[Choice]]:
-    """The rule of an operator on each matrix of batches, which may be broadcast.
+    """The rule of an operator on each matrix of a batch; batches may be broadcast.
 
     Args:
-        results: how many there are, all of which have the batch's dimensions first.
-        taken: how many dimensions are no batch.
+        results: the number of results, which all have the batch dimensions first.
+        taken: the number of dimensions that are not batch dimensions.
     """
 
     def choices(*args: Any) -> list[Choice]:
@@ -50,7 +50,7 @@ def _matrices(results: int, taken: int = 2) -> Callable[..., list[Choice]]:
 
 
 def _with_vectors(results: int) -> Callable[..., list[Choice]]:
-    """The same, if vectors are asked for: without them a result has no elements, and no batch."""
+    """The same, if vectors are requested: without them a result has no elements, and no batch."""
     batches = _matrices(results)
 
     def choices(self: DTensorSpec, *rest: Any) -> list[Choice]:
@@ -72,7 +72,7 @@ RULES: dict[str, Rule] = {
     "_linalg_svd": Rule(_with_vectors(3)),
 }
 
-# Of these the result depends on all elements at once.
+# Operators with results that depend on all elements at once.
 GATHERED = frozenset([
     *("_linalg_lstsq", "linalg_ldl_solve", "bincount", "histc", "histogram.bin_ct"),
     *("_histogramdd_bin_edges", "_histogramdd_from_bin_cts"),

@@ -1,4 +1,4 @@
-"""Elementwise operators: all operands are cut alike, where they are not broadcast."""
+"""Elementwise operators: all operands are sharded the same way, except where they are broadcast."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned, 
 
 __all__ = ["RULES", "STRUCTURES", "pointwise"]
 
-# The core's words for elementwise operators, those of plugins too. They need no names here:
-# what has no rule of its own is cut by `pointwise`.
+# The core's tags for elementwise operators, including those of plugins. They need no names here:
+# operators without their own rule use `pointwise`.
 STRUCTURES = ("unary", "binary", "binary_alpha", "elementwise")
 
-# What broadcasts as they do.
+# Operators that broadcast the same way.
 OTHERS = (
     *("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
     *("masked_fill.Scalar", "masked_fill.Tensor", "addcmul", "addcdiv", "complex"),
@@ -28,7 +28,7 @@ OTHERS = (
     *("clone", "_to_copy"),
 )
 
-# Linear in their first argument, so that what is still to be summed can wait.
+# Linear in their first argument, so `Partial` sums can stay.
 LINEAR = ("neg", "clone", "mul.Scalar", "div.Scalar", "conj_physical")
 # Linear in all of their tensors together.
 SUMS = ("add.Tensor", "sub.Tensor")
@@ -36,7 +36,8 @@ PENDING = (Partial("sum"), Partial("avg"))
 
 
 def _cut(specs: Sequence[DTensorSpec], ndim: int, dim: int) -> Any:
-    """How a tensor is cut where the result is cut along `dim`; it may be broadcast there."""
+    """The placement of a tensor if the result is sharded along `dim`; the tensor may be broadcast
+    there."""
 
     def placement(spec: DTensorSpec) -> Placement:
         own = dim - (ndim - spec.ndim)
@@ -46,7 +47,7 @@ def _cut(specs: Sequence[DTensorSpec], ndim: int, dim: int) -> Any:
 
 
 def pointwise(*args: Any) -> list[Choice]:
-    """Cut along any dimension of the result."""
+    """Sharded along any dimension of the result."""
     specs = specs_in(args)
     ndim = max(spec.ndim for spec in specs)
     found: list[Choice] = []
@@ -67,7 +68,7 @@ def _linear(*args: Any) -> list[Choice]:
 
 
 def _cast(*args: Any) -> list[Choice]:
-    """A cast between floating or complex dtypes may come before a sum."""
+    """A cast between floating or complex dtypes can run before a sum."""
     spec, dtype = args[0], args[1]
     wide = (spec.dtype.is_floating_point or spec.dtype.is_complex) and (
         dtype.is_floating_point or dtype.is_complex
@@ -76,7 +77,7 @@ def _cast(*args: Any) -> list[Choice]:
 
 
 def _factor(position: int, one: Placement, args: Sequence[Any]) -> list[Any]:
-    """Pending in one argument, replicated in the others, which may be the same tensor."""
+    """`Partial` in one argument, replicated in the others, which may be the same tensor."""
     others = aligned(args, lambda spec: Replicate())
     return [*others[:position], one, *others[position + 1 :]]
 
@@ -94,7 +95,7 @@ def _quotient(*args: Any) -> list[Choice]:
 
 
 def _chosen(*args: Any) -> list[Choice]:
-    """`where`: summands are chosen among as the sums are."""
+    """`where`: selects among summands as among the sums."""
     condition, values = args[0], args[1:]
     pending: list[Choice] = [([one], [Replicate(), *alike(values, one)]) for one in PENDING]
     return [*pointwise(condition, *values), *pending]

@@ -1,4 +1,4 @@
-"""Products of matrices, and layers that are such."""
+"""Matrix products, and layers that compute them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _bmm(self: DTensorSpec, mat2: DTensorSpec) -> list[Choice]:
 
 
 def _added(self: DTensorSpec, dim: int, ndim: int = 2) -> Placement:
-    """How what is added lies where the product, of `ndim` dimensions, is cut along `dim`; it may be
-    broadcast."""
+    """The placement of the added tensor if the product, with `ndim` dimensions, is sharded along
+    `dim`; the tensor may be broadcast."""
     own = dim - (ndim - self.ndim)
     return R if own < 0 or self.shape[own] == 1 else Shard(own)
 

@@ -1,5 +1,5 @@
-"""Random numbers: drawn for the whole tensor on each rank, from one stream, then cut. So they are
-one process's."""
+"""Random numbers: each rank draws for the whole tensor from the same stream, then keeps its part.
+So they equal those of one process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "part",
 ]
 
-# From tensors; as a tensor is; from sizes; into a tensor.
+# Operators that take tensors; that draw like a tensor; from sizes; into a tensor.
 DRAWS = (
     *("bernoulli", "bernoulli.p", "multinomial"),
     *("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor"),
@@ -46,7 +46,7 @@ def generator_for(mesh: DeviceMesh, given: Any) -> Any:
 
 
 def cut(whole: Tensor, mesh: DeviceMesh, placements: Placements) -> Tensor:
-    """This rank's part of a tensor that every rank has; in its memory."""
+    """Write this rank's part of a tensor that every rank has to its local tensor."""
     sizes, offsets = local_part(whole.shape, mesh, placements)
     for dim, (size, offset) in enumerate(zip(sizes, offsets, strict=True)):
         if size != whole.shape[dim]:
@@ -60,13 +60,13 @@ def part(call: Any, whole: Tensor, placements: Placements) -> Tensor:
 
 
 def laid_out(whole: Tensor, spec: DTensorSpec) -> Tensor:
-    """A whole tensor with the strides that it has as a DTensor: operators that count in memory get
-    what they would get in one process."""
+    """A whole tensor with the strides of the DTensor: operators that depend on memory order then
+    behave as in one process."""
     if tuple(whole.stride()) == spec.steps and whole.storage_offset() == 0:
         return whole
     last = sum((size - 1) * step for size, step in zip(spec.shape, spec.steps, strict=True))
     if 0 <= last < spec.numel() - 1:
-        # Elements share memory, so each place is written several times, with the same number.
+        # Elements share memory, so each location is written several times, with the same number.
         places = plugrad.arange(last + 1, device=whole.device)
         places = places.as_strided(spec.shape, spec.steps).reshape(-1)
         memory = whole.new_empty(last + 1).index_copy(0, places, whole.reshape(-1))
@@ -92,12 +92,12 @@ def _on_host(call: Any, args: list[Any]) -> Any:
 
 
 def _alike(*args: Any) -> list[Choice]:
-    """The result lies as its model does."""
+    """The result has its model's placement."""
     return [([Shard(dim)], [Shard(dim), *[None] * (len(args) - 1)]) for dim in range(args[0].ndim)]
 
 
 def _draw_alike(call: Any, args: list[Any]) -> Tensor:
-    """Of a model only shape, strides and dtype matter."""
+    """Only shape, strides and dtype of a model matter."""
     spec = call.args[0]
     model = plugrad.empty_strided(spec.shape, spec.steps, dtype=spec.dtype)
     return part(call, _on_host(call, [model, *args[1:]]), call.plan.outputs[0])

@@ -1,4 +1,4 @@
-"""Reductions: parts are reduced first, what is left to reduce over the ranks is `Partial`."""
+"""Reductions: each rank reduces its part; the remaining reduction over ranks is `Partial`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reduced_dims(spec: DTensorSpec, dim: Any) -> tuple[int, ...]:
 
 
 def after_reduction(dim: int, dims: Sequence[int], keepdim: bool) -> int:
-    """Where a dimension that stays is in the result."""
+    """The position of a kept dimension in the result."""
     return dim if keepdim else dim - sum(1 for one in dims if one < dim)
 
 
@@ -34,9 +34,9 @@ def _reduction(
     """The rule of a reduction.
 
     Args:
-        partial: what ranks have when they have reduced their parts.
-        even: whether all parts must have one size, or at least an element.
-        pending: what is passed on as it is.
+        partial: the placement after ranks have reduced their parts.
+        even: whether all parts must have the same size, or at least one element.
+        pending: the placement that passes through unchanged.
     """
 
     def choices(self: DTensorSpec, dim: Any = None, keepdim: bool = False, *rest: Any) -> Any:
@@ -55,11 +55,11 @@ def _reduction(
 
 
 def _along(results: int, keeps: bool) -> Callable[..., list[Choice]]:
-    """The rule of what needs a whole dimension, and treats the others as a batch.
+    """The rule of operators that need a whole dimension and treat the others as a batch.
 
     Args:
-        results: how many there are, of one shape.
-        keeps: whether results have the dimension; else argument `keepdim` decides.
+        results: the number of results, which have the same shape.
+        keeps: whether results keep the dimension; otherwise the argument `keepdim` decides.
     """
 
     def choices(self: DTensorSpec, *rest: Any) -> list[Choice]:

@@ -1,4 +1,5 @@
-"""Views and other changes of shape: where each dimension goes says how the result is cut."""
+"""Views and other changes of shape: the new position of each dimension determines the placement of
+the result."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ PENDING = (Partial("sum"), Partial("avg"), Partial("max"), Partial("min"), Parti
 
 
 def _mapped(where: Callable[..., Sequence[tuple[int, int]]], lists: bool = False) -> Any:
-    """A rule from `where`, which tells pairs of a dimension of `self` and what becomes of it."""
+    """A rule from `where`, which returns pairs: a dimension of `self`, and its dimension in the
+    result."""
 
     def choices(self: DTensorSpec, *rest: Any) -> list[Choice]:
         none = [None] * len(rest)
@@ -51,7 +53,7 @@ def _unsqueezed(self: DTensorSpec, dim: int) -> Sequence[tuple[int, int]]:
 
 
 def _dropped(self: DTensorSpec, dim: Any = None) -> tuple[int, ...]:
-    """The dimensions that `squeeze` takes away."""
+    """The dimensions that `squeeze` removes."""
     given = range(self.ndim) if dim is None else dim if isinstance(dim, (list, tuple)) else (dim,)
     if self.ndim == 0:
         return ()
@@ -113,8 +115,8 @@ def _expand(call: Any, args: list[Any]) -> Any:
 
 
 def _reshaped(self: DTensorSpec, size: Sequence[int]) -> Sequence[tuple[int, int]]:
-    """`view` splits and merges dimensions in runs with one number of elements. A run can be cut
-    along its first dimension that is longer than 1, if both sides are divided evenly."""
+    """`view` splits and merges dimensions in runs with equal numbers of elements. A run can be
+    sharded along its first dimension longer than 1, if both sides are divided evenly."""
     sizes = _without_unknown(self, size)
     if 0 in self.shape:
         return []
@@ -136,8 +138,8 @@ def _without_unknown(self: DTensorSpec, size: Sequence[int]) -> list[int]:
 
 
 def _runs(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Dimensions of both shapes, in runs of equal numbers of elements; those of length 1 left
-    out."""
+    """Dimensions of both shapes in runs with equal numbers of elements, without those of length
+    1."""
     found: list[tuple[list[int], list[int]]] = []
     left = [dim for dim, size in enumerate(before) if size != 1]
     right = [dim for dim, size in enumerate(after) if size != 1]
@@ -160,13 +162,13 @@ def _view(call: Any, args: list[Any]) -> Any:
     try:
         return call.op.call((args[0], size))
     except RuntimeError:
-        # The parts lie otherwise than the whole would.
+        # The parts have another memory order than the whole would.
         call.moved = True
         return args[0].reshape(size)
 
 
 def _laid_out(call: Any, args: list[Any]) -> Any:
-    """Operators that count in memory get the whole as it would lie in one."""
+    """Operators that depend on memory order get the whole in the order of one process."""
     whole = laid_out(args[0], call.args[0])
     call.moved = whole is not args[0]
     return call.op.call((whole, *args[1:]))
@@ -215,7 +217,7 @@ def _unslice(call: Any, args: list[Any]) -> Any:
 
 
 def _without(self: DTensorSpec, offset: int, dim1: int, dim2: int) -> Sequence[tuple[int, int]]:
-    """The dimensions that `diagonal` leaves alone."""
+    """The dimensions that `diagonal` does not change."""
     taken = (dim1 % self.ndim, dim2 % self.ndim)
     kept = [one for one in range(self.ndim) if one not in taken]
     return [(one, place) for place, one in enumerate(kept)]
@@ -226,7 +228,7 @@ def _batches(self: DTensorSpec, *rest: Any) -> Sequence[tuple[int, int]]:
 
 
 def _untouched(self: DTensorSpec, first: Any, dims: Any = None) -> Sequence[tuple[int, int]]:
-    """The dimensions that `roll` leaves alone."""
+    """The dimensions that `roll` does not change."""
     given = dims if isinstance(dims, (list, tuple)) else [dims]
     if not given:
         return []
@@ -234,8 +236,8 @@ def _untouched(self: DTensorSpec, first: Any, dims: Any = None) -> Sequence[tupl
 
 
 def _alike(*args: Any) -> list[Choice]:
-    """`zeros_like` and its like: the result lies as its model does, of which the elements do not
-    matter."""
+    """`zeros_like` and similar operators: the result has its model's placement; the model's
+    elements do not matter."""
     none: list[Placement | None] = [None] * (len(args) - 1)
     found: list[Choice] = [([Shard(dim)], [Shard(dim), *none]) for dim in range(args[0].ndim)]
     found.extend(([Replicate()], [one, *none]) for one in PENDING)
@@ -243,13 +245,14 @@ def _alike(*args: Any) -> list[Choice]:
 
 
 def _make_alike(call: Any, args: list[Any]) -> Any:
-    """On the device of the parts."""
+    """Created on the device of the parts."""
     device = args[0].device
     return call.op.call(tuple(device if isinstance(one, plugrad.device) else one for one in args))
 
 
 def _gathered(self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any) -> list[Choice]:
-    """`gather` along a dimension that every rank has; others are cut if index and tensor agree."""
+    """`gather` along a dimension that every rank has whole; others can be sharded if index and
+    tensor agree."""
     none = [None] * len(rest)
     # An index without elements may have other dimensions.
     if self.ndim == 0 or index.ndim != self.ndim:
@@ -267,7 +270,7 @@ def _gathered(self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any) -> li
 
 
 def _gather(call: Any, args: list[Any]) -> Any:
-    """Elements that are on other ranks are zero here, so that the sum over the ranks is right."""
+    """Elements on other ranks are zero here, so that the sum over the ranks is the result."""
     self, dim, index, *rest = args
     spec = call.args[0]
     dim %= max(spec.ndim, 1)
@@ -278,12 +281,13 @@ def _gather(call: Any, args: list[Any]) -> Any:
         return self.new_zeros(index.shape)
     here = (index >= offsets[dim]) & (index < offsets[dim] + sizes[dim])
     taken = call.op.call((self, dim, (index - offsets[dim]) * here, *rest))
-    # No product: what is taken in the place of others may be infinite.
+    # No multiplication by 0: the elements used in place of others may be infinite.
     return taken.masked_fill(~here, 0)
 
 
 def _scattered(self: DTensorSpec, dim: int, index: DTensorSpec, *rest: Any) -> list[Choice]:
-    """`scatter` and `scatter_add`: dimensions beside `dim` are cut if all shapes agree."""
+    """`scatter` and `scatter_add`: dimensions other than `dim` can be sharded if all shapes
+    agree."""
     others = [index, *(one for one in rest if isinstance(one, DTensorSpec))]
     if any(one.ndim != self.ndim for one in others):
         return []

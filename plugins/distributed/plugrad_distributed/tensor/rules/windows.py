@@ -1,4 +1,4 @@
-"""Convolution and pooling: cut along the batch, pooling along the channels as well."""
+"""Convolution and pooling: sharded along the batch; pooling also along the channels."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Distributions that are made of others."""
+"""Distributions that are built from others."""

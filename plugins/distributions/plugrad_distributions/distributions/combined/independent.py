@@ -13,8 +13,8 @@ __all__ = ["Independent"]
 
 
 class Independent(Distribution):
-    """A distribution whose last batch dimensions belong to the event: its densities are products
-    over them.
+    """A distribution that treats the last batch dimensions as part of the event: its densities are
+    products over them.
 
     >>> import plugrad
     >>> from plugrad.distributions import Independent, Normal

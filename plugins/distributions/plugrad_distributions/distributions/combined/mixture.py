@@ -86,7 +86,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """Of the components."""
+        """The distribution that selects a component."""
         return self._mixture_distribution
 
     @property
@@ -105,7 +105,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        # The mean of the variances, and the variance of the means.
+        # The mean of the variances plus the variance of the means.
         dim = -1 - self._event_ndims
         weights = self._weights()
         inside = (weights * self._component_distribution.variance).sum(dim)

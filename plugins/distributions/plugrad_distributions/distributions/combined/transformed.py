@@ -59,7 +59,7 @@ class TransformedDistribution(Distribution):
         if more > 0:
             base_distribution = Independent(base_distribution, more)
         self.base_dist = base_distribution
-        # What the transforms do not need as an event stays one if it was.
+        # Event dimensions that the transforms do not need remain event dimensions.
         kept = transform.codomain.event_dim + max(dims - transform.domain.event_dim, 0)
         cut = len(forward) - kept
         super().__init__(forward[:cut], forward[cut:], validate_args=validate_args)
@@ -118,7 +118,7 @@ class TransformedDistribution(Distribution):
         return found + sum_rightmost(self.base_dist.log_prob(y), more)
 
     def _monotonized(self, value: Tensor) -> Tensor:
-        """Probabilities of what is at most a value; turned around for falling transforms."""
+        """The probability of values up to this one; 1 minus it for decreasing transforms."""
         sign: Any = 1
         for part in self.transforms:
             sign = sign * part.sign

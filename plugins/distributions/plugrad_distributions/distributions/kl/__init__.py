@@ -1,7 +1,7 @@
 """The Kullback-Leibler divergence of two distributions, by closed forms.
 
-`register_kl` adds one. Closed forms are found by the classes of both distributions, the nearest of
-their base classes first.
+`register_kl` adds one. It is looked up by the classes of both distributions, nearest base classes
+first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Divergences of distributions of two families: less the entropy of the one and the mean, under it,
-of the other's log density, which needs only some moments. Infinite where the one has values that
-the other lacks."""
+"""Divergences between distributions of two families: minus the entropy of p, minus the mean of q's
+log density under p, which needs only some moments. Infinite where p has values that q lacks."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ LOG: Final[dict[type, Moment]] = {
     Uniform: _uniform_log,
 }
 
-# The mean of the logarithm of one less the value.
+# The mean of the logarithm of 1 minus the value.
 LOG_OF_REST: Final[dict[type, Moment]] = {
     Uniform: lambda p: (
         -1 - ((1 - p.high).xlogy(1 - p.high) - (1 - p.low).xlogy(1 - p.low)) / (p.high - p.low)
@@ -96,7 +95,7 @@ def to_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
 
 
 def to_uniform(p: Any, q: Uniform) -> Tensor:
-    """Of numbers from 0 to 1."""
+    """The divergence from p, a distribution on [0, 1], to a uniform distribution."""
     found = -p.entropy() + (q.high - q.low).log()
     return plugrad.where((q.low > 0) | (q.high < 1), math.inf, found)
 
@@ -120,7 +119,7 @@ def bernoulli_to_poisson(p: Bernoulli, q: Poisson) -> Tensor:
 
 
 def infinite(p: Any, q: Any) -> Tensor:
-    """Some values of p are none of q."""
+    """Infinite: some values of p are not values of q."""
     of_q = getattr(q, "logits", None)
     like = p.mean if of_q is None else p.mean + 0 * of_q
     shape = plugrad.broadcast_shapes(p.batch_shape, q.batch_shape)
@@ -146,10 +145,10 @@ CROSSED: Final[dict[type, tuple[Any, tuple[type, ...]]]] = {
     Poisson: (bernoulli_to_poisson, (Bernoulli,)),
 }
 
-# Uniform numbers may all be positive.
+# A uniform distribution may have only positive values.
 PARTLY: Final[dict[type, Cross]] = {Exponential: to_exponential, Gamma: to_gamma}
 
-# How large the exponent of Pareto's has to be for the requested moment to exist.
+# The lower limit of Pareto's exponent for which the requested moment exists.
 OF_PARETO: Final[dict[type, tuple[Cross, float]]] = {
     Exponential: (to_exponential, 1.0),
     Gamma: (to_gamma, 1.0),
@@ -178,7 +177,7 @@ def _of_uniform(cross: Cross) -> Cross:
 
 def _of_pareto(cross: Cross, least: float) -> Cross:
     def divergence(p: Pareto, q: Any) -> Tensor:
-        # An infinite moment would have nan for a gradient, in what is not chosen as well.
+        # An infinite moment would give nan gradients, even where it is not selected.
         exists = p.alpha > least
         tame = Pareto(p.scale, plugrad.where(exists, p.alpha, least + 1), validate_args=False)
         return plugrad.where(exists, cross(tame, q), math.inf)
@@ -187,7 +186,7 @@ def _of_pareto(cross: Cross, least: float) -> Cross:
 
 
 def register() -> None:
-    """Make them known."""
+    """Register them."""
     for type_q, (cross, kinds) in CROSSED.items():
         for type_p in kinds:
             register_kl(type_p, type_q)(cross)

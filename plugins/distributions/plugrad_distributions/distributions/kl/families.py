@@ -1,4 +1,4 @@
-"""Divergences of two distributions of one family."""
+"""Divergences between two distributions of one family."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def exponential(p: Exponential, q: Exponential) -> Tensor:
 
 
 def exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
-    """The Bregman divergence of the logarithms of the normalizers.
+    """The Bregman divergence of the log normalizers.
 
     Source: Nielsen and Nock, Entropies and Cross-entropies of Exponential Families, 2010.
     """
@@ -184,7 +184,7 @@ def multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
 
 
 def _distance_to_low_rank(q: LowRankMultivariateNormal, loc: Tensor) -> Tensor:
-    """(q.loc - loc)^T q.precision (q.loc - loc), by the capacitance."""
+    """(q.loc - loc)^T q.precision (q.loc - loc), computed from the capacitance."""
     diagonal = q._unbroadcasted_cov_diag
     scaled = q._unbroadcasted_cov_factor.mT / diagonal.unsqueeze(-2)
     difference = q.loc - loc
@@ -251,7 +251,7 @@ def poisson(p: Poisson, q: Poisson) -> Tensor:
 
 
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
-    """Transforms that are the same change nothing."""
+    """Equal transforms do not change the divergence."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)
@@ -277,7 +277,7 @@ def independent(p: Independent, q: Independent) -> Tensor:
 
 
 def register() -> None:
-    """Make them known."""
+    """Register them."""
     of_one_class: dict[type, Any] = {
         Bernoulli: bernoulli,
         Beta: beta,

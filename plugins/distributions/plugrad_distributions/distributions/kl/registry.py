@@ -1,4 +1,4 @@
-"""Which function computes the divergence of two distributions."""
+"""The registry of functions that compute the divergence of two distributions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _KL_MEMOIZE: Final[dict[tuple[type, type], Divergence | None]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence]:
-    """A decorator: the function computes the divergence from distributions of one class to those
-    of another, and of classes below these. As in PyTorch, a class may be one that distributions
-    have besides: a package's own base of its distributions.
+    """A decorator: register the function for distributions of these two classes and their
+    subclasses. As in PyTorch, a class need not derive from Distribution: a package may use its own
+    base class.
 
-    Raises TypeError for what is not a class.
+    Raises TypeError if either is not a class.
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(kind, type):
@@ -40,7 +40,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence
 
 @total_ordering
 class _Match:
-    """A pair of classes; the less of two is the nearer match."""
+    """A pair of classes; the smaller of two pairs is the nearer match."""
 
     def __init__(self, *types: type) -> None:
         self.types = types

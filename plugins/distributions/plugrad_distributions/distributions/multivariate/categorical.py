@@ -30,8 +30,8 @@ _BY_LOGITS: dict[str, constraints.Constraint] = {
 
 
 class Categorical(Distribution):
-    """The numbers 0 to n - 1 with probabilities along the last dimension of `probs`, which are
-    made to sum to one, or by the unnormalized logarithms `logits`.
+    """The numbers 0 to n - 1, with probabilities along the last dimension of `probs`, which are
+    normalized, or of the unnormalized logarithms `logits`.
 
     >>> import plugrad
     >>> plugrad.distributions.Categorical(plugrad.tensor([1.0, 1.0])).entropy()
@@ -126,7 +126,7 @@ class Categorical(Distribution):
         return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        # Minus infinity times 0 is 0 here.
+        # Minus infinity times 0 must be 0 here.
         least = plugrad.finfo(self.logits.dtype).min
         return -(plugrad.clamp(self.logits, min=least) * self.probs).sum(-1)
 
@@ -137,7 +137,7 @@ class Categorical(Distribution):
 
 
 class _OfCategorical(Distribution):
-    """A distribution that has a categorical one inside."""
+    """A distribution that wraps a categorical one."""
 
     arg_constraints = _BY_LOGITS
     _categorical: Categorical
@@ -229,7 +229,7 @@ class OneHotCategorical(_OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot vectors whose gradient is that of the probabilities.
+    """One-hot vectors with the gradient of the probabilities.
 
     Source: Bengio et al., Estimating or Propagating Gradients Through Stochastic Neurons, 2013.
 
@@ -316,6 +316,6 @@ class Multinomial(_OfCategorical):
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         ways = plugrad.lgamma(value.sum(-1) + 1) - plugrad.lgamma(value + 1).sum(-1)
-        # No draw of what cannot be drawn.
+        # Categories of probability 0 that are never drawn contribute nothing.
         logits = logits.masked_fill((value == 0) & (logits == -float("inf")), 0)
         return ways + (logits * value).sum(-1)

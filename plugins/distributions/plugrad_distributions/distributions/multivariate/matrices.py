@@ -19,8 +19,8 @@ __all__ = ["LKJCholesky", "Wishart"]
 
 
 class LKJCholesky(Family):
-    """Lower Cholesky factors of correlation matrices (dim, dim), whose determinants count with the
-    power `concentration - 1`: with 1 all are equally likely.
+    """Lower Cholesky factors of correlation matrices (dim, dim), with density in proportion to
+    their determinant to the power `concentration - 1`: with 1 all are equally likely.
 
     Source: Lewandowski, Kurowicka and Joe, Generating random correlation matrices based on vines
     and extended onion method, Journal of Multivariate Analysis 100 (2009).
@@ -46,7 +46,8 @@ class LKJCholesky(Family):
         if not given.is_floating_point():
             given = given.to(plugrad.get_default_dtype())
         self.concentration = given
-        # How far a row reaches: the onion grows row by row.
+        # The squared length of each row's part below the diagonal: the onion method adds rows one
+        # by one.
         marginal = given + 0.5 * (dim - 2)
         offset = plugrad.arange(dim - 1, dtype=given.dtype, device=given.device)
         offset = plugrad.cat([offset.new_zeros((1,)), offset])
@@ -95,7 +96,7 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
 
 class Wishart(ByMatrix, ExponentialFamily):
     """The Wishart distribution of positive definite matrices (n, n): the sums of `df` products
-    x x^T of normal vectors with one covariance. `df` has to be greater than n - 1.
+    x x^T of normal vectors with one covariance. `df` must be greater than n - 1.
 
     Source: Sawyer, Wishart Distributions and Inverse-Wishart Sampling, 2007.
 
@@ -175,8 +176,8 @@ class Wishart(ByMatrix, ExponentialFamily):
         return self.df.view(*self._batch_shape, 1, 1) * (matrix.square() + outer)
 
     def _bartlett(self, sample_shape: Size) -> Tensor:
-        """By Bartlett's decomposition: a lower triangular matrix of normal numbers, with roots of
-        chi-squared ones on its diagonal."""
+        """Bartlett's decomposition: a lower triangular matrix of normal numbers, with square roots
+        of chi-squared numbers on its diagonal."""
         n = self._event_shape[-1]
         tiny = plugrad.finfo(self.df.dtype).tiny
         diagonal = self._dist_chi2.rsample(sample_shape).clamp(min=tiny).sqrt()
@@ -188,7 +189,7 @@ class Wishart(ByMatrix, ExponentialFamily):
         return product @ product.mT
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Tensor:
-        """Matrices; those that rounding has made singular are drawn again, at most
+        """Draw matrices; those that rounding made singular are drawn again, at most
         `max_try_correction` times, by default 10."""
         if max_try_correction is None:
             max_try_correction = 10

@@ -22,8 +22,8 @@ def batch_mv(matrices: Tensor, vectors: Tensor) -> Tensor:
 def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     """The squares x^T M^-1 x for M = factor factor^T, lower triangular (*, n, n), and x (*, n).
 
-    The batch of x may have more dimensions than that of the factors, which is then not copied: the
-    vectors of one factor are the columns of one triangular system.
+    The batch of x may have more dimensions than that of the factors. Factors are not copied then:
+    all vectors of one factor are columns of one triangular system.
     """
     n = x.size(-1)
     batch = plugrad.broadcast_shapes(factor.shape[:-2], x.shape[:-1])
@@ -32,7 +32,7 @@ def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     if more and all(
         size == wide for size, wide in zip(factor.shape[:-2], batch[more:], strict=True)
     ):
-        # The dimensions that only x has become columns.
+        # Dimensions that only x has become columns.
         columns = x.reshape(-1, *batch[more:], n).movedim(0, -1)
         solved = plugrad.linalg.solve_triangular(factor, columns, upper=False)
         return solved.square().sum(-2).movedim(-1, 0).reshape(batch)
@@ -43,7 +43,7 @@ def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
 def precision_to_scale_tril(precision: Tensor) -> Tensor:
     """The Cholesky factor of the inverse of matrices.
 
-    The factor of the matrix with rows and columns in reverse gives one of the inverse.
+    The factor of the matrix with reversed rows and columns gives a factor of the inverse.
     """
     reverse = plugrad.linalg.cholesky(plugrad.flip(precision, (-2, -1)))
     upper = plugrad.transpose(plugrad.flip(reverse, (-2, -1)), -2, -1)
@@ -57,10 +57,10 @@ def half_log_det(factor: Tensor) -> Tensor:
 
 
 class ByMatrix(Family):
-    """A distribution with one of a covariance matrix, a precision matrix and a Cholesky factor.
+    """A distribution given by a covariance matrix, a precision matrix or a Cholesky factor.
 
-    The other two follow at their first use. `_unbroadcasted_scale_tril` is the factor before it
-    was broadcast with other parameters.
+    The other two are computed at first use. `_unbroadcasted_scale_tril` is the factor before
+    broadcasting with other parameters.
     """
 
     _unbroadcasted_scale_tril: Tensor
@@ -68,7 +68,7 @@ class ByMatrix(Family):
     def _take_matrix(
         self, covariance: Tensor | None, precision: Tensor | None, factor: Tensor | None
     ) -> tuple[str, Tensor]:
-        """The name and the value of the matrix that is given."""
+        """The name and the value of the given matrix."""
         given = {
             "covariance_matrix": covariance,
             "precision_matrix": precision,
@@ -120,8 +120,8 @@ class ByMatrix(Family):
 
 
 class MultivariateNormal(ByMatrix):
-    """The normal distribution of vectors: the mean `loc` (*batch, n), and one of a covariance
-    matrix, a precision matrix and a lower triangular factor of the covariance.
+    """The normal distribution of vectors with mean `loc` (*batch, n), and either a covariance
+    matrix, a precision matrix or a lower triangular factor of the covariance.
 
     >>> import plugrad
     >>> normal = plugrad.distributions.MultivariateNormal(plugrad.zeros(2), plugrad.eye(2))
@@ -192,7 +192,7 @@ class LowRankMultivariateNormal(Family):
     """The normal distribution of vectors with covariance W W^T + D: `cov_factor` W is (*batch, n,
     rank), and `cov_diag` (*batch, n) the diagonal of D.
 
-    It never makes a matrix (n, n) of `log_prob`: the determinant and the inverse come from the
+    `log_prob` never makes a matrix (n, n): the determinant and the inverse come from the
     capacitance I + W^T D^-1 W, which is (rank, rank).
 
     Source: the matrix determinant lemma and the Woodbury identity.

@@ -73,16 +73,16 @@ class LogitRelaxedBernoulli(Odds):
 
 
 class _Relaxed(OfParameters):
-    """What relaxed distributions take from their base distribution."""
+    """Properties that relaxed distributions take from their base distribution."""
 
     @property
     def temperature(self) -> Any:
-        """How far from a decision the values are: 0 would be one."""
+        """How far the values are from discrete ones: 0 would give exact 0 and 1."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Tensor:
-        """The logarithms of odds, or of probabilities."""
+        """The log odds, or the logarithms of probabilities."""
         return self.base_dist.logits
 
     @property
@@ -92,8 +92,8 @@ class _Relaxed(OfParameters):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """Numbers between 0 and 1 that approach Bernoulli's as the temperature approaches 0; samples
-    are differentiable.
+    """Numbers between 0 and 1 that approach Bernoulli numbers as the temperature approaches 0;
+    samples are differentiable.
 
     >>> import plugrad
     >>> temperature, probs = plugrad.tensor(0.5), plugrad.tensor([0.2, 0.8])
@@ -188,7 +188,7 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """Vectors of the simplex that approach one-hot ones as the temperature approaches 0; samples
+    """Vectors of the simplex that approach one-hot vectors as the temperature approaches 0; samples
     are differentiable.
 
     >>> import plugrad
@@ -217,7 +217,7 @@ class RelaxedOneHotCategorical(_Relaxed):
 
 
 class LogisticNormal(OfParameters):
-    """Vectors of the simplex, made of normal vectors of one dimension less by breaking sticks.
+    """Vectors of the simplex, made by stick breaking from normal vectors with one dimension less.
 
     >>> import plugrad
     >>> plugrad.distributions.LogisticNormal(plugrad.zeros(2), plugrad.ones(2)).sample().shape

@@ -13,7 +13,7 @@ __all__ = ["Dirichlet"]
 
 
 class _Drawn(plugrad.autograd.Function):
-    """Dirichlet numbers, with the gradient of the concentrations."""
+    """Dirichlet samples with gradients for the concentrations."""
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
@@ -30,7 +30,8 @@ class _Drawn(plugrad.autograd.Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """The Dirichlet distribution, in proportion to the product of x**(concentration - 1).
+    """The Dirichlet distribution, with density in proportion to the product of x**(concentration -
+    1).
 
     `concentration` is (*batch, n).
 
@@ -72,7 +73,7 @@ class Dirichlet(ExponentialFamily):
     def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
-        # Without a peak inside, the whole weight is at a corner.
+        # Without an inner peak, the mode is a corner.
         corner = plugrad.zeros_like(mode).scatter(-1, mode.argmax(-1, True), 1.0)
         return plugrad.where((self.concentration < 1).all(-1, keepdim=True), corner, mode)
 

@@ -1,4 +1,4 @@
-"""Transforms of values, which can be undone, with the logarithms of their determinants."""
+"""Invertible transforms of values, with the logarithms of their determinants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transform is, its inverse, and transforms that are made of others."""
+"""The base class of transforms, inverses, and transforms built from others."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = [
 
 
 class Transform:
-    """A function of values that can be inverted, at least on one side.
+    """A function that has an inverse, at least on one side.
 
-    A subclass has `_call`, `_inverse`, `domain` and `codomain`; and `log_abs_det_jacobian` if it is
-    bijective.
+    A subclass defines `_call`, `_inverse`, `domain` and `codomain`, and `log_abs_det_jacobian` if
+    it is bijective.
 
     Args:
-        cache_size: 1 keeps the last value and its image, so that the inverse of what was computed
-            last is exact and free; 0 keeps nothing.
+        cache_size: 1 keeps the last value and its image, so that inverting the last result is exact
+            and free; 0 keeps nothing.
 
     Attributes:
         bijective: whether the inverse holds on both sides.
-        domain: the constraint of what it takes.
-        codomain: the constraint of what it gives.
+        domain: the constraint of its arguments.
+        codomain: the constraint of its results.
     """
 
     bijective: Any = False
@@ -56,7 +56,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """How many last dimensions of a value go together, on both sides."""
+        """How many last dimensions of a value form one event, in the domain and the codomain."""
         if self.domain.event_dim == self.codomain.event_dim:
             return int(self.domain.event_dim)
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
@@ -72,11 +72,11 @@ class Transform:
 
     @property
     def sign(self) -> Any:
-        """The sign of the derivative, of a function of numbers."""
+        """The sign of the derivative, for a function of numbers."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same with or without a cache."""
+        """The same transform with or without a cache."""
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:
@@ -115,7 +115,7 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of the absolute determinant of dy / dx, of a value and its image."""
+        """The logarithm of the absolute determinant of dy / dx, for a value and its image."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Transform:
 
 
 class _InverseTransform(Transform):
-    """The inverse of a transform; it has that one's cache."""
+    """The inverse of a transform; they share a cache."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
@@ -185,7 +185,7 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other, the first one of the list first.
+    """A chain of transforms; the first in the list runs first.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -210,7 +210,7 @@ class ComposeTransform(Transform):
         if not self.parts:
             return constraints.real
         domain = self.parts[0].domain
-        # A part that works on more dimensions makes all before it do so.
+        # A part with larger events enlarges the events of all parts before it.
         dims = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             dims = max(
@@ -246,7 +246,7 @@ class ComposeTransform(Transform):
         if inverse is None:
             inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
             self._inv = weakref.ref(inverse)
-            # The inverse keeps this one, so that going there and back gives the same object.
+            # The inverse refers to this transform, so that `inv.inv` is the same object.
             inverse._inv = lambda: self
         return inverse
 
@@ -294,8 +294,8 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last batch dimensions count as one event: determinants are products over
-    them.
+    """A transform that treats the last batch dimensions as part of the event: determinants are
+    products over them.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -358,7 +358,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dimensions in another shape of as many elements.
+    """Reshapes the last dimensions.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms

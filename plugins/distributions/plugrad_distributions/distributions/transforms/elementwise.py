@@ -25,7 +25,7 @@ __all__ = [
 
 
 class _SameClass(Transform):
-    """A transform without parameters: two of a class are equal."""
+    """A transform without parameters: two of the same class are equal."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -116,7 +116,7 @@ def _clipped_sigmoid(x: Any) -> Any:
 
 
 class SigmoidTransform(_SameClass):
-    """y = 1 / (1 + exp(-x)), kept away from 0 and 1 by the precision of the dtype.
+    """y = 1 / (1 + exp(-x)), clamped away from 0 and 1 by the precision of the dtype.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -142,7 +142,7 @@ class SigmoidTransform(_SameClass):
 
 
 class SoftplusTransform(_SameClass):
-    """y = log(1 + exp(x)); x where it is above 20.
+    """y = log(1 + exp(x)); x itself for x > 20.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -186,12 +186,12 @@ class TanhTransform(_SameClass):
         return plugrad.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        # log(1 - tanh(x)**2) without the difference.
+        # log(1 - tanh(x)**2) without cancellation.
         return 2.0 * (math.log(2.0) - x - plugrad.softplus(-2.0 * x))
 
 
 class AbsTransform(_SameClass):
-    """y = |x|; its inverse gives the value that is not negative.
+    """y = |x|; its inverse gives the nonnegative value.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -210,7 +210,7 @@ class AbsTransform(_SameClass):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x, where the last `event_dim` dimensions are one value.
+    """y = loc + scale x; the last `event_dim` dimensions form one event.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -289,7 +289,7 @@ class AffineTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = the probability of what is at most x, by a distribution of numbers.
+    """y = the probability of values up to x, for a distribution of numbers.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms

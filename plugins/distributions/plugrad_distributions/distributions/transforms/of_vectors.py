@@ -29,14 +29,14 @@ __all__ = [
 
 
 def _longer(shape: Any, by: int) -> Size:
-    """A shape with a last dimension that is longer, or shorter."""
+    """A shape with a longer or shorter last dimension."""
     if len(shape) < 1:
         raise ValueError("Too few dimensions on input")
     return Size((*shape[:-1], shape[-1] + by))
 
 
 class SoftmaxTransform(_SameClass):
-    """Vectors to the simplex by softmax, which forgets their sum; back by the logarithm.
+    """Vectors to the simplex by softmax, which drops their sum; the inverse is the logarithm.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -61,8 +61,8 @@ class SoftmaxTransform(_SameClass):
 
 
 class StickBreakingTransform(_SameClass):
-    """Vectors to the simplex of one dimension more: each element says, by its sigmoid, which part
-    of what is left of a stick is broken off.
+    """Vectors to the simplex with one more dimension, by stick breaking: the sigmoid of each
+    element is the fraction to break off the rest of the stick.
 
     Source: Stan Reference Manual, unit simplex.
 
@@ -103,13 +103,13 @@ class StickBreakingTransform(_SameClass):
 
 
 def _sigmoid(x: Tensor) -> Tensor:
-    """Away from 0 and 1."""
+    """The sigmoid, clamped away from 0 and 1."""
     found = plugrad.finfo(x.dtype)
     return plugrad.clamp(plugrad.sigmoid(x), min=found.tiny, max=1.0 - found.eps)
 
 
 class LowerCholeskyTransform(_SameClass):
-    """Matrices to lower triangular ones with a positive diagonal, by its exponential.
+    """Matrices to lower triangular ones, with the exponential of the diagonal.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -129,7 +129,7 @@ class LowerCholeskyTransform(_SameClass):
 
 
 class PositiveDefiniteTransform(_SameClass):
-    """Matrices to positive definite ones, by their Cholesky factor.
+    """Matrices to positive definite ones, through a Cholesky factor.
 
     >>> import plugrad
     >>> from plugrad.distributions import transforms
@@ -152,7 +152,8 @@ class PositiveDefiniteTransform(_SameClass):
 class CorrCholeskyTransform(Transform):
     """Vectors of n (n - 1) / 2 numbers to Cholesky factors (n, n) of correlation matrices.
 
-    The hyperbolic tangents are canonical partial correlations; sticks are broken by their squares.
+    The elements' hyperbolic tangents are canonical partial correlations; their squares break the
+    sticks.
 
     Source: Lewandowski, Kurowicka and Joe, 2009; Stan Reference Manual, Cholesky factors of
     correlation matrices.
@@ -172,14 +173,14 @@ class CorrCholeskyTransform(Transform):
         x = plugrad.tanh(x)
         eps = plugrad.finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
-        # What is left of a row's length of one.
+        # The rest of a row's length of one.
         left = (1 - r.square()).sqrt().cumprod(-1)
         identity = plugrad.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         before = plugrad.cat([plugrad.ones_like(left[..., :1]), left[..., :-1]], -1)
         return (r + identity) * before
 
     def _inverse(self, y: Any) -> Any:
-        # The squares that are left before each element.
+        # The remaining squares before each element.
         left = 1 - (y * y).cumsum(-1)
         before = plugrad.cat([plugrad.ones_like(left[..., :1]), left[..., :-1]], -1)
         part = tril_matrix_to_vec(y, diag=-1)
@@ -266,7 +267,7 @@ class CatTransform(_OfParts):
 
     @property
     def length(self) -> int:
-        """Of all parts."""
+        """The length of all parts together."""
         return sum(self.lengths)
 
     def with_cache(self, cache_size: int = 1) -> Transform:

@@ -50,7 +50,7 @@ def log_bessel(x: Tensor, order: int = 0) -> Tensor:
 
 
 class VonMises(Family):
-    """The von Mises distribution: the normal one of angles, from -pi to pi, in radians.
+    """The von Mises distribution: a normal distribution for angles from -pi to pi, in radians.
 
     >>> import plugrad
     >>> plugrad.distributions.VonMises(0.0, 2.0).log_prob(plugrad.tensor(0.5))
@@ -81,8 +81,8 @@ class VonMises(Family):
 
     @lazy_property
     def _proposal_r(self) -> Tensor:
-        """The parameter of the wrapped Cauchy distribution that proposes angles; for small
-        concentrations by its series."""
+        """The parameter of the wrapped Cauchy distribution that proposes angles; its series for
+        small concentrations."""
         kappa = self._concentration
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
@@ -90,7 +90,7 @@ class VonMises(Family):
         return plugrad.where(kappa < 1e-5, 1 / kappa + kappa, found)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """By rejection from a wrapped Cauchy distribution, in float64.
+        """Rejection sampling from a wrapped Cauchy distribution, in float64.
 
         Source: Best and Fisher, Efficient Simulation of the von Mises Distribution, 1979.
         """
@@ -122,6 +122,6 @@ class VonMises(Family):
 
     @lazy_property
     def variance(self) -> Any:
-        """The circular variance: one less the length of the mean direction."""
+        """The circular variance: 1 minus the length of the mean direction."""
         kappa = self.concentration
         return 1 - (log_bessel(kappa, 1) - log_bessel(kappa, 0)).exp()

@@ -21,9 +21,9 @@ __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
 
 class Odds(Family):
-    """A distribution that is given by a probability or by its log odds: by one of the two.
+    """A distribution given by either a probability or its log odds.
 
-    Each of `probs` and `logits` follows from the other at its first use.
+    `probs` and `logits` are computed from each other at first use.
     """
 
     def _take(self, probs: Any, logits: Any) -> None:
@@ -32,7 +32,7 @@ class Odds(Family):
 
     @property
     def _given(self) -> Tensor:
-        """The parameter that it was given by."""
+        """The parameter that was given."""
         given: Tensor = vars(self)["probs"] if "probs" in vars(self) else vars(self)["logits"]
         return given
 
@@ -131,7 +131,7 @@ class Bernoulli(Odds, ExponentialFamily):
 
 
 class Geometric(Odds):
-    """How many failures come before the first success, which has probability `probs`.
+    """The number of failures before the first success, which has probability `probs`.
 
     >>> import plugrad
     >>> plugrad.distributions.Geometric(0.5).log_prob(plugrad.tensor(2.0))
@@ -179,7 +179,7 @@ class Geometric(Odds):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        # Where nothing fails: no failure times minus infinity is 0.
+        # Without failures: 0 times minus infinity must be 0.
         failing = probs.masked_fill((probs == 1) & (value == 0), 0)
         return value * (-failing).log1p() + self.probs.log()
 
@@ -189,7 +189,7 @@ class Geometric(Odds):
 
 
 class Binomial(Odds):
-    """How many of `total_count` trials succeed, each with probability `probs`.
+    """The number of successes in `total_count` trials, each with probability `probs`.
 
     >>> import plugrad
     >>> plugrad.distributions.Binomial(5, 0.5).log_prob(plugrad.tensor(2.0))
@@ -270,7 +270,7 @@ class Binomial(Odds):
 
 
 class NegativeBinomial(Odds):
-    """How many trials succeed, each with probability `probs`, before `total_count` have failed.
+    """The number of successes, each with probability `probs`, before `total_count` failures.
 
     >>> import plugrad
     >>> plugrad.distributions.NegativeBinomial(5, 0.5).log_prob(plugrad.tensor(2.0))
@@ -330,13 +330,13 @@ class NegativeBinomial(Odds):
         log_normalization = (
             -plugrad.lgamma(count + value) + plugrad.lgamma(1.0 + value) + plugrad.lgamma(count)
         )
-        # Before no failure there is no success.
+        # With no failures to wait for, there are no successes.
         log_normalization = log_normalization.masked_fill(count + value == 0.0, 0.0)
         return log_unnormalized - log_normalization
 
 
 class Poisson(ExponentialFamily):
-    """How many events occur where `rate` of them are expected.
+    """The number of events, if `rate` events are expected.
 
     >>> import plugrad
     >>> plugrad.distributions.Poisson(2.0).log_prob(plugrad.tensor(2.0))

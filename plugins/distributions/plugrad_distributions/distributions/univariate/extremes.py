@@ -1,4 +1,4 @@
-"""Distributions of what is largest, of lifetimes, and of what exceeds a limit."""
+"""Distributions of extreme values, of lifetimes, and of values above a threshold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["GeneralizedPareto", "Gumbel", "Pareto", "Weibull"]
 
 
 class Gumbel(OfParameters):
-    """The Gumbel distribution: of the largest of many numbers.
+    """The Gumbel distribution: the largest of many numbers.
 
     >>> import plugrad
     >>> plugrad.distributions.Gumbel(0.0, 1.0).log_prob(plugrad.tensor(0.5))
@@ -78,7 +78,7 @@ class Gumbel(OfParameters):
 
 
 class Pareto(OfParameters):
-    """Numbers above `scale`, of which those above x are in proportion to x**-alpha.
+    """Numbers above `scale`; the probability of a value above x is in proportion to x**-alpha.
 
     >>> import plugrad
     >>> plugrad.distributions.Pareto(0.25, 2.0).log_prob(plugrad.tensor(0.5))
@@ -99,7 +99,7 @@ class Pareto(OfParameters):
 
     @property
     def mean(self) -> Tensor:
-        # Up to alpha = 1 there is none.
+        # There is none up to alpha = 1.
         alpha = self.alpha.clamp(min=1)
         return alpha * self.scale / (alpha - 1)
 
@@ -168,8 +168,8 @@ class Weibull(OfParameters):
 
 
 class GeneralizedPareto(Family):
-    """The generalized Pareto distribution, of what exceeds a high limit `loc`; with
-    `concentration` 0 it is exponential.
+    """The generalized Pareto distribution, of values above a threshold `loc`; with `concentration`
+    0 it is exponential.
 
     Source: Hosking and Wallis, Parameter and Quantile Estimation for the Generalized Pareto
     Distribution, Technometrics 29 (1987).
@@ -196,7 +196,7 @@ class GeneralizedPareto(Family):
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         above = self.loc - self.scale / self.concentration
-        # Bounded above only where the concentration is negative.
+        # Bounded above only for negative concentrations.
         end = plugrad.where(self.concentration < 0, above, math.inf)
         return constraints.interval(self.loc, end)
 
@@ -204,7 +204,7 @@ class GeneralizedPareto(Family):
         return plugrad.isclose(self.concentration, plugrad.zeros_like(self.concentration))
 
     def _shape(self) -> Tensor:
-        """The concentration, with 1 in place of 0, for what is divided by it."""
+        """The concentration as a divisor, with 1 in place of 0."""
         return plugrad.where(self._is_exponential(), 1.0, self.concentration)
 
     def _z(self, x: Tensor) -> Tensor:
@@ -221,7 +221,7 @@ class GeneralizedPareto(Family):
         return -self.scale.log() - plugrad.where(self._is_exponential(), z, bent)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of more than a value."""
+        """The logarithm of the probability of values above this one."""
         if self._validate_args:
             self._validate_sample(value)
         z, shape = self._z(value), self._shape()

@@ -1,4 +1,4 @@
-"""Distributions of positive numbers that come from gamma numbers."""
+"""Distributions of positive numbers that are based on gamma numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Chi2", "Exponential", "FisherSnedecor", "Gamma"]
 
 
 class Exponential(ExponentialFamily):
-    """The exponential distribution, rate exp(-rate x).
+    """The exponential distribution, with density rate exp(-rate x).
 
     >>> import plugrad
     >>> plugrad.distributions.Exponential(2.0).log_prob(plugrad.tensor(0.5))
@@ -109,7 +109,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = plugrad._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        # Rounded to 0 it would have no logarithm.
+        # A sample rounded to 0 would have no logarithm.
         value.detach().clamp_(min=plugrad.finfo(value.dtype).tiny)
         return value
 
@@ -147,7 +147,7 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """The chi-squared distribution: the sum of `df` squares of normal numbers.
+    """The chi-squared distribution: the sum of `df` squared normal numbers.
 
     >>> import plugrad
     >>> plugrad.distributions.Chi2(3.0).log_prob(plugrad.tensor(0.5))
@@ -167,8 +167,8 @@ class Chi2(Gamma):
 
 
 class FisherSnedecor(Family):
-    """The F distribution: the quotient of two chi-squared numbers, each over its degrees of freedom
-    `df1` and `df2`.
+    """The F distribution: the quotient of two chi-squared numbers, each divided by its degrees of
+    freedom, `df1` and `df2`.
 
     >>> import plugrad
     >>> plugrad.distributions.FisherSnedecor(3.0, 4.0).log_prob(plugrad.tensor(0.5))

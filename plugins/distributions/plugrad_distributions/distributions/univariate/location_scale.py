@@ -90,7 +90,7 @@ class Normal(ExponentialFamily):
 
 
 class Laplace(Family):
-    """The Laplace distribution, exp(-|x - loc| / scale) / (2 scale).
+    """The Laplace distribution, with density exp(-|x - loc| / scale) / (2 scale).
 
     >>> import plugrad
     >>> plugrad.distributions.Laplace(0.0, 1.0).log_prob(plugrad.tensor(0.5))
@@ -199,7 +199,8 @@ class Cauchy(Family):
 
 
 class StudentT(Family):
-    """Student's t distribution with `df` degrees of freedom, moved and stretched.
+    """Student's t distribution with `df` degrees of freedom, shifted by `loc` and scaled by
+    `scale`.
 
     >>> import plugrad
     >>> plugrad.distributions.StudentT(3.0).log_prob(plugrad.tensor(0.5))
@@ -263,9 +264,9 @@ class StudentT(Family):
 
 
 class Uniform(Family):
-    """Equal density from `low`, which may occur, to before `high`.
+    """Uniform density from `low`, included, to `high`, excluded.
 
-    With `validate_args`, `low` has to be less than `high`.
+    With `validate_args`, `low` must be less than `high`.
 
     >>> import plugrad
     >>> plugrad.distributions.Uniform(0.0, 2.0).log_prob(plugrad.tensor(0.5))

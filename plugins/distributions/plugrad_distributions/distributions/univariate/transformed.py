@@ -1,4 +1,4 @@
-"""Distributions of numbers that are transformed ones of simpler distributions."""
+"""Distributions of transformed numbers from simpler distributions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ __all__ = [
 
 
 class OfParameters(TransformedDistribution):
-    """One with parameters of its own.
+    """A transformed distribution with its own parameters.
 
     Attributes:
-        own: their names, of those that are kept beside the base distribution.
+        own: the names of parameters that are stored besides the base distribution.
     """
 
     own: ClassVar[tuple[str, ...]] = ()
@@ -109,7 +109,7 @@ class HalfNormal(OfParameters):
 
     @property
     def scale(self) -> Tensor:
-        """The standard deviation before its sign is dropped."""
+        """The standard deviation before taking the absolute value."""
         return self.base_dist.scale
 
     @property
@@ -167,7 +167,7 @@ class HalfCauchy(OfParameters):
 
     @property
     def scale(self) -> Tensor:
-        """The value that half of the numbers are below."""
+        """The median."""
         return self.base_dist.scale
 
     @property
@@ -220,12 +220,12 @@ class InverseGamma(OfParameters):
 
     @property
     def concentration(self) -> Tensor:
-        """Of the gamma number."""
+        """The concentration of the gamma number."""
         return self.base_dist.concentration
 
     @property
     def rate(self) -> Tensor:
-        """Of the gamma number: the scale of this one."""
+        """The rate of the gamma number, which is the scale of its reciprocal."""
         return self.base_dist.rate
 
     @property
@@ -253,8 +253,8 @@ class InverseGamma(OfParameters):
 
 
 class Kumaraswamy(OfParameters):
-    """The Kumaraswamy distribution: numbers x from 0 to 1 of which the fraction
-    1 - (1 - x**concentration1)**concentration0 is below x.
+    """The Kumaraswamy distribution of numbers from 0 to 1, with the cdf 1 - (1 -
+    x**concentration1)**concentration0.
 
     >>> import plugrad
     >>> plugrad.distributions.Kumaraswamy(2.0, 3.0).log_prob(plugrad.tensor(0.5))

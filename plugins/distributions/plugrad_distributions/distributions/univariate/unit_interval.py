@@ -17,8 +17,8 @@ __all__ = ["Beta", "ContinuousBernoulli"]
 
 
 class Beta(ExponentialFamily):
-    """The beta distribution, in proportion to x**(concentration1 - 1) (1 - x)**(concentration0 -
-    1).
+    """The beta distribution, with density in proportion to x**(concentration1 - 1) (1 -
+    x)**(concentration0 - 1).
 
     >>> import plugrad
     >>> plugrad.distributions.Beta(2.0, 3.0).log_prob(plugrad.tensor(0.5))
@@ -31,7 +31,7 @@ class Beta(ExponentialFamily):
     }
     support = constraints.unit_interval
     has_rsample = True
-    # Its parameters are those of the Dirichlet distribution inside.
+    # Its parameters are those of the wrapped Dirichlet distribution.
     event_dims = {}
 
     def __init__(
@@ -91,7 +91,7 @@ class Beta(ExponentialFamily):
 
 
 class ContinuousBernoulli(Odds, ExponentialFamily):
-    """Numbers in proportion to probs**x (1 - probs)**(1 - x).
+    """Numbers from 0 to 1 with density in proportion to probs**x (1 - probs)**(1 - x).
 
     Near one half, between `lims`, closed forms lose precision and are replaced by the first terms
     of their series.
@@ -131,15 +131,15 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         new._lims = self._lims
 
     def _stable(self) -> Tensor:
-        """Where closed forms are precise."""
+        """Where the closed forms are precise."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut(self, stable: Tensor) -> Tensor:
-        """The probabilities, kept away from one half."""
+        """The probabilities, moved away from one half."""
         return plugrad.where(stable, self.probs, self._lims[0])
 
     def _log_norm(self) -> Tensor:
-        """The logarithm of the constant that the density is multiplied by."""
+        """The logarithm of the density's normalizing constant."""
         stable = self._stable()
         cut = self._cut(stable)
         below = plugrad.where(cut <= 0.5, cut, 0.0)

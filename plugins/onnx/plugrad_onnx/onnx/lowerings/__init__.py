@@ -1,4 +1,4 @@
-"""How operators become ONNX nodes, by family; importing this registers them."""
+"""The lowerings of operators to ONNX nodes, by family; importing this package registers them."""
 
 from __future__ import annotations
 

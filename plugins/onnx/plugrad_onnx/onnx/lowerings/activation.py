@@ -34,7 +34,7 @@ def selu(b: Builder, x: Value) -> Value:
 
 @lowers("celu")
 def celu(b: Builder, x: Value, alpha: Any = 1.0) -> Value:
-    if x.dtype == plugrad.float32:  # the only one that Celu has
+    if x.dtype == plugrad.float32:  # the only dtype of Celu
         return b.op("Celu", x, alpha=float(alpha))
     return elu(b, x, alpha, 1, 1 / alpha)
 

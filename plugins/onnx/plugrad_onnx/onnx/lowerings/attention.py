@@ -53,14 +53,14 @@ def attention(
             scores = b.op("Add", scores, b.cast(attn_mask, query.dtype))
     weights = b.op("Softmax", scores, axis=-1)
     if attn_mask is not None:
-        # A row that may look at nothing gives zeros.
+        # A row with everything masked gives zeros.
         nothing = b.op("IsNaN", weights, dtype=plugrad.bool)
         weights = b.op("Where", nothing, b.number(0, query.dtype), weights, dtype=query.dtype)
     return b.op("MatMul", weights, value)
 
 
 def _repeated(b: Builder, x: Value, heads: Any) -> Value:
-    """Heads of keys or values, each for as many heads of queries as share it."""
+    """Heads of keys or values, repeated for all query heads that share them."""
     *batch, own, length, width = x.sizes
     if own == heads:
         return x

@@ -40,7 +40,7 @@ def embedding_bag(
     index, begins = b.cast(indices, plugrad.int64), b.cast(offsets, plugrad.int64)
     if include_last_offset:
         begins = b.slice(begins, 0, 0, -1)
-    # The bag of place i is the last one that begins at i or before.
+    # Position i belongs to the last bag that begins at or before i.
     numbers = [b.number(n, plugrad.int64) for n in (0, count, 1)]
     places = b.unsqueeze(b.op("Range", *numbers), 1)
     begun = b.cast(b.op("GreaterOrEqual", places, begins, dtype=plugrad.bool), plugrad.int64)

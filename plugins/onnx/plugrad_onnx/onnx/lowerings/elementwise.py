@@ -34,7 +34,7 @@ BITWISE = {
 
 
 def is_float(dtype: Any) -> bool:
-    """Whether a dtype is one of real floats."""
+    """Whether a dtype is real floating point."""
     return bool(dtype.is_floating_point)
 
 
@@ -79,7 +79,7 @@ def _arithmetic(name: str) -> Callable[..., Value]:
 
 
 def compared(b: Builder, name: str, x: Any, y: Any) -> Value:
-    """A comparison of two operands, of which one may be a number."""
+    """A comparison of two operands; one may be a number."""
     dtype = promoted(x, y)
     dtype = computes_in(dtype) if dtype != plugrad.bool or name != "Equal" else dtype
     return b.op(name, b.operand(x, dtype), b.operand(y, dtype), dtype=plugrad.bool)
@@ -180,7 +180,7 @@ def floor_divide(b: Builder, x: Any, y: Any) -> Value:
     first, second = b.operand(x, dtype), b.operand(y, dtype)
     if is_float(dtype):
         return b.op("Floor", b.op("Div", first, second))
-    # Div of integers rounds to zero; what is left over has the sign of the divisor.
+    # Div of integers rounds toward zero; the remainder must have the sign of the divisor.
     whole = b.op("Sub", first, b.op("Mod", first, second))
     return b.cast(b.op("Div", whole, second), b.dtype)
 
@@ -224,7 +224,7 @@ def rsqrt(b: Builder, x: Value) -> Value:
 
 
 def truncated(b: Builder, x: Value) -> Value:
-    """Floats without their fraction."""
+    """Floats, truncated."""
     return b.op("Mul", b.op("Sign", x), b.op("Floor", b.op("Abs", x)))
 
 
@@ -306,7 +306,7 @@ def clamp_max(b: Builder, x: Value, max: Any) -> Value:
 
 @lowers(*[f"bitwise_left_shift.{name}" for name in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")])
 def left_shift(b: Builder, x: Any, y: Any) -> Value:
-    # BitShift is of unsigned integers only.
+    # BitShift supports only unsigned integers.
     wide = plugrad.float64
     power_of_two = b.op("Pow", b.number(2, wide), b.operand(y, wide))
     factor = b.cast(power_of_two, plugrad.int64)

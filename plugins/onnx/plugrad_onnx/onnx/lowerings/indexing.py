@@ -1,4 +1,4 @@
-"""Elements by their positions: read, written, sorted."""
+"""Indexing: reading, writing and sorting elements by position."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def index(b: Builder, x: Value, indices: Sequence[Value | None]) -> Value:
 def _in_front(
     b: Builder, x: Value, indices: Sequence[Value | None]
 ) -> tuple[Value, list[Value], int, bool]:
-    """The tensor with its indexed dimensions first, their indices, which was the first of them, and
-    whether the result's indexed dimensions go there."""
+    """The tensor with its indexed dimensions first, their indices, the original position of the
+    first, and whether the result's indexed dimensions go back there."""
     places = [n for n, each in enumerate(indices) if each is not None]
     given = [each for each in indices if each is not None]
     if any(each.dtype in (plugrad.bool, plugrad.uint8) for each in given):
@@ -81,14 +81,14 @@ def _in_front(
 
 
 def _put_back(b: Builder, found: Value, rank: int, first: int) -> Value:
-    """The dimensions that an index gave, moved behind those that were before it."""
+    """Move the dimensions that an index made behind the dimensions that preceded it."""
     total = len(b.shape)
     order = [*range(rank, rank + first), *range(rank), *range(rank + first, total)]
     return b.op("Transpose", found, perm=order)
 
 
 def _joined(b: Builder, given: Sequence[Value]) -> Value:
-    """Indices that broadcast with each other, as rows of positions."""
+    """Broadcast indices, combined into rows of positions."""
     total: Value | None = None
     for each in given:
         total = each if total is None else b.op("Add", total, each)

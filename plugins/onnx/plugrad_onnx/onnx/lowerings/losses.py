@@ -1,4 +1,4 @@
-"""Losses that look at values to check them, which a graph does not."""
+"""Losses that validate values eagerly; a graph does not."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _uniform(
     reduction: str,
     ignore_index: int,
 ) -> Value:
-    """The loss of all classes alike."""
+    """The loss that weighs all classes equally."""
     weighted = b.op("Mul", logs, _for_classes(b, weight, logs, axis)) if weight else logs
     losses = b.op("Neg", b.op("ReduceSum", weighted, b.constant([axis]), keepdims=0))
     ignored = b.op("Equal", target, b.number(ignore_index, target.dtype), dtype=plugrad.bool)

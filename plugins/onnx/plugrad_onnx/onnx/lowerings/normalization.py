@@ -11,7 +11,7 @@ from plugrad_onnx.onnx.registry import lowers
 
 
 def _filled(b: Builder, value: Value | None, number: int, x: Value, size: Any) -> Value:
-    """A parameter, or what stands for one that is not there."""
+    """A parameter, or a substitute for a missing one."""
     if value is not None:
         return value
     return b.constant(plugrad.full((size,), float(number), dtype=x.dtype))
@@ -75,13 +75,13 @@ def _batch_norm(
 
 
 def _normalized(b: Builder, x: Value, axes: Sequence[int], eps: float) -> Value:
-    """Elements less their mean, over their standard deviation."""
+    """Elements minus their mean, over their standard deviation."""
     off, _, deviation = _centered(b, x, axes, eps)
     return b.op("Div", off, deviation)
 
 
 def _centered(b: Builder, x: Value, axes: Sequence[int], eps: float) -> tuple[Value, Value, Value]:
-    """Elements less their mean, that mean, and the standard deviation."""
+    """Elements minus their mean, that mean, and the standard deviation."""
     over = b.constant(list(axes))
     mean = b.op("ReduceMean", x, over, keepdims=1)
     off = b.op("Sub", x, mean)

@@ -36,8 +36,8 @@ def _settings(
     dilation: Sequence[int],
     ceil: bool,
 ) -> dict[str, Any]:
-    """The windows. Where versions of ONNX differ in which of them `ceil` adds, they are padding at
-    the end instead."""
+    """The windows. Versions of ONNX differ in the windows that `ceil` adds; where they do, padding
+    at the end replaces it."""
     size = spread(kernel, rank)
     steps = spread(stride, rank) if stride else size
     pads, wide = spread(padding, rank), spread(dilation, rank)
@@ -51,7 +51,8 @@ def _settings(
     elif ceil:
         spans = [wide[n] * (size[n] - 1) + 1 for n in range(rank)]
         over = [lengths[n] + 2 * pads[n] - spans[n] for n in range(rank)]
-        # All versions agree on these; others count a window of padding only, which PyTorch drops.
+        # All versions agree in this case. In others, ONNX counts a window that lies in padding
+        # only, and PyTorch drops it.
         ceil = all(-(-over[n] // steps[n]) + 1 == counts[n] for n in range(rank))
         if not ceil:
             lasts = [(counts[n] - 1) * steps[n] + spans[n] for n in range(rank)]
@@ -81,7 +82,7 @@ def _average(rank: int) -> Callable[..., Value]:
             counted = count_include_pad or divisor_override is not None
             before, behind = settings["pads"][:rank], settings["pads"][rank:]
             if counted and before != behind:
-                # What is padded counts, what `ceil_mode` adds does not.
+                # Elements of `padding` count, elements added by `ceil_mode` do not.
                 pairs = [side for pad in reversed(before) for side in (pad, pad)]
                 image = padded(b, image, pairs, "constant", 0)
                 extra = [end - pad for pad, end in zip(before, behind, strict=True)]
@@ -96,7 +97,7 @@ def _average(rank: int) -> Callable[..., Value]:
             return b.op("Mul", found, b.number(count / divisor_override, x.dtype))
 
         if divisor_override is not None and ceil_mode:
-            # Windows at the end have less elements, by which AveragePool divides.
+            # Windows at the end have fewer elements, and AveragePool divides by their number.
             raise OnnxExporterError(
                 "with divisor_override and ceil_mode has no counterpart in ONNX: leave one out"
             )
@@ -124,7 +125,7 @@ def _maximum(rank: int, indices: bool) -> Callable[..., Any]:
             if not indices:
                 return b.op("MaxPool", image, **settings)
             values, places = b.op("MaxPool", image, **settings, outputs=2)
-            # ONNX counts in the whole tensor, PyTorch in each image.
+            # ONNX's indices count through the whole tensor, PyTorch's through each image.
             count: Any = 1
             for size in image.sizes[2:]:
                 count = count * size

@@ -1,4 +1,4 @@
-"""Recurrent layers: one node for each layer with both of its directions."""
+"""Recurrent layers: one node for each layer, including both directions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from plugrad_onnx.onnx.builder import Builder, Value
 from plugrad_onnx.onnx.registry import lowers
 
-# ONNX's operator, and where it has the gates: by their places in PyTorch's weights.
+# ONNX's operator, and its order of gates as positions in PyTorch's weights.
 _KINDS: dict[str, tuple[str, tuple[int, ...]]] = {
     "LSTM": ("LSTM", (0, 3, 1, 2)),  # input, output, forget, cell of input, forget, cell, output
     "GRU": ("GRU", (1, 0, 2)),  # update, reset, new of reset, update, new
@@ -69,8 +69,8 @@ def recurrent(
 
 
 def _stacked(b: Builder, groups: Sequence[Sequence[Value]], order: Sequence[int]) -> Value:
-    """Weights of the directions on top of each other, with the gates in ONNX's order; several of
-    one direction behind each other."""
+    """Weights stacked by direction, with gates in ONNX's order; several weights of one direction
+    are concatenated."""
     rows: list[Value] = []
     for group in groups:
         parts = [_reordered(b, weight, order) for weight in group]

@@ -1,4 +1,4 @@
-"""Sums, means, extremes and what else takes dimensions away; cumulative sums."""
+"""Sums, means, extremes and other reductions; cumulative sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrad_onnx.onnx.sizes import product
 def reduced(
     b: Builder, name: str, x: Value, dim: Sequence[int] | int | None, keepdim: bool
 ) -> Value:
-    """A reduction over some dimensions, all if there are none."""
+    """A reduction over the given dimensions; over all if none are given."""
     axes = [dim] if isinstance(dim, int) else list(dim or ())
     if x.ndim == 0:
         return x

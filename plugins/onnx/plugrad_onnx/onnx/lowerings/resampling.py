@@ -1,4 +1,4 @@
-"""Images of another size, and images read where a grid says."""
+"""Resizing images, and sampling them at a grid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrad_onnx.onnx.errors import OnnxExporterError
 from plugrad_onnx.onnx.registry import lowers
 from plugrad_onnx.onnx.sizes import Varying
 
-# plugrad's modes that Resize has.
+# plugrad's modes that Resize supports.
 _MODES: dict[str, dict[str, Any]] = {
     "nearest": {
         "mode": "nearest",
@@ -34,7 +34,7 @@ def resample(
     scales: Sequence[float],
 ) -> Value:
     rank = len(output_size)
-    # Runtimes resize images of two dimensions by cubic splines, and lines of one linearly.
+    # Runtimes support cubic resizing only in two dimensions; they resize lines linearly instead.
     if mode not in _MODES or x.dtype != plugrad.float32 or (mode == "cubic" and rank != 2):
         return by_matrices(b, x, output_size, mode, align_corners, scales)
     settings: dict[str, Any] = dict(_MODES[mode])
@@ -55,7 +55,7 @@ def resample(
 
 
 def _int(size: Any) -> int:
-    """A size; of a dynamic one that of the example."""
+    """A size as an int; a dynamic size is that of the example."""
     return size.values[0] if isinstance(size, Varying) else int(size)
 
 
@@ -67,9 +67,9 @@ def by_matrices(
     align_corners: bool,
     scales: Sequence[float],
 ) -> Value:
-    """Resample by a product with a matrix along one dimension after the other.
+    """Resample by a matrix product along one dimension after the other.
 
-    What becomes of a line is linear in it, so the matrix is what becomes of an identity.
+    Resampling a line is linear, so the matrix is the resampled identity.
     """
     rank = len(output_size)
     if not x.dtype.is_floating_point:

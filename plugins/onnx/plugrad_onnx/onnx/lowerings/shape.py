@@ -1,4 +1,4 @@
-"""Views and other arrangements of elements; what joins and repeats tensors."""
+"""Views and other rearrangements of elements; joining and repeating tensors."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def unbind(b: Builder, x: Value, dim: int = 0) -> tuple[Value, ...]:
 
 @lowers("cat", "concat", "concatenate")
 def cat(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
-    # PyTorch's legacy: empty vectors count as nothing.
+    # Legacy of PyTorch: empty vectors are ignored.
     parts = [b.cast(x, b.dtype) for x in tensors if x.ndim == len(b.shape)]
     return b.op("Concat", *parts, axis=dim) if len(parts) > 1 else parts[0]
 
@@ -245,7 +245,7 @@ def pad_(b: Builder, x: Value, pad: Sequence[Any], mode: str, value: Any) -> Val
 
 
 def padded(b: Builder, x: Value, pad: Sequence[Any], mode: str, value: Any = None) -> Value:
-    """Pad the last dimensions; `pad` begins with the last one, as PyTorch has it."""
+    """Pad the last dimensions; `pad` begins with the last one, as in PyTorch."""
     count = len(pad) // 2
     if mode != "constant":
         return _cropped(b, x, pad, mode)
@@ -258,7 +258,7 @@ def padded(b: Builder, x: Value, pad: Sequence[Any], mode: str, value: Any = Non
 
 
 def _cropped(b: Builder, x: Value, pad: Sequence[Any], mode: str) -> Value:
-    """Padding by elements of the tensor; what a negative number takes away goes last."""
+    """Padding with elements of the tensor; negative numbers crop afterwards."""
     count = len(pad) // 2
     sizes = list(reversed(x.sizes[x.ndim - count :]))
     margins = [margin if margin > 0 else 0 for margin in pad]

@@ -43,7 +43,7 @@ def _register_power_sgd(hook: Any, rank: int, model: Any, state: Any) -> None:
 
 
 class _Kind:
-    """What a member of the table does: `value(model=..., state=...)`."""
+    """The function that registers a hook: `value(model=..., state=...)`."""
 
     def __init__(self, function: partial[None]) -> None:
         self._function = function
@@ -53,7 +53,7 @@ class _Kind:
 
 
 class DDPCommHookType(enum.Enum):
-    """The hooks by names; the state of each is a group of ranks or None."""
+    """The hooks by name; the state of each is a group of ranks or None."""
 
     ALLREDUCE = _Kind(partial(_register, default_hooks.allreduce_hook))
     FP16_COMPRESS = _Kind(partial(_register, default_hooks.fp16_compress_hook))

@@ -1,4 +1,4 @@
-"""A hook that communicates nothing, to see what communication costs."""
+"""A hook that communicates nothing, to measure the cost of communication."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["noop_hook"]
 
 
 def noop_hook(_: Any, bucket: GradBucket) -> Future[Tensor]:
-    """The gradients of this rank as they are: ranks do not train one model then."""
+    """The gradients of this rank, unchanged: the ranks' models drift apart."""
     future: Future[Tensor] = Future()
     future.set_result(bucket.buffer())
     return future

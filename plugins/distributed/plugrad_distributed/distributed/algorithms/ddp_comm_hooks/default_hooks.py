@@ -1,4 +1,4 @@
-"""Hooks that average gradients, as they are or as smaller floating point numbers."""
+"""Hooks that average gradients, in their own dtype or a narrower one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Hook = Callable[[Any, GradBucket], Future[Tensor]]
 def average(process_group: ProcessGroup | None, tensor: Tensor) -> Future[Tensor]:
     """The future of the average of a tensor over the ranks, in place."""
     group = get_default_group() if process_group is None else process_group
-    # Before the sum, which then cannot overflow.
+    # Divide before the sum, which then cannot overflow.
     tensor.div_(group.size())
     work = all_reduce(tensor, group=group, async_op=True)
     assert work is not None
@@ -36,7 +36,7 @@ def average(process_group: ProcessGroup | None, tensor: Tensor) -> Future[Tensor
 
 
 def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
-    """The average over the ranks: what happens without a hook, too.
+    """The average over the ranks, which is also the default without a hook.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
@@ -61,12 +61,12 @@ def _compressed(
 
 
 def fp16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
-    """The average over the ranks, as float16 while it travels."""
+    """The average over the ranks, communicated as float16."""
     return _compressed(plugrad.float16, process_group, bucket)
 
 
 def bf16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
-    """The average over the ranks, as bfloat16 while it travels."""
+    """The average over the ranks, communicated as bfloat16."""
     return _compressed(plugrad.bfloat16, process_group, bucket)
 
 
@@ -80,10 +80,10 @@ def _wrapped(hook: Hook, dtype: plugrad.dtype) -> Hook:
 
 
 def fp16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook that gives another one the gradients as float16, and turns its result back."""
+    """A hook that passes the gradients to another hook as float16, and casts its result back."""
     return _wrapped(hook, plugrad.float16)
 
 
 def bf16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook that gives another one the gradients as bfloat16, and turns its result back."""
+    """A hook that passes the gradients to another hook as bfloat16, and casts its result back."""
     return _wrapped(hook, plugrad.bfloat16)

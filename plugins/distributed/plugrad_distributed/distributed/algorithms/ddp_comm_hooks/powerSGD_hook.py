@@ -1,4 +1,4 @@
-"""PowerSGD: gradients travel as products of two thin matrices.
+"""PowerSGD: communicates gradients as products of two thin matrices.
 
 Source: Vogels, Karimireddy and Jaggi, "PowerSGD: Practical low-rank gradient compression for
 distributed optimization", 2019.
@@ -28,20 +28,20 @@ logger = logging.getLogger(__name__)
 
 
 class PowerSGDState:
-    """What PowerSGD remembers, and its options.
+    """The state and the options of PowerSGD.
 
     Args:
         process_group: the ranks; all for None.
         matrix_approximation_rank: the number of columns of the thin matrices.
-        start_powerSGD_iter: how many iterations are averaged without compression first.
+        start_powerSGD_iter: the number of first iterations without compression.
         min_compression_rate: a gradient of n times m elements is compressed if this times
             (n + m) * rank is smaller than n * m.
-        use_error_feedback: add what compression lost to the gradients of the next iteration.
-        warm_start: begin with the matrices of the iteration before.
-        orthogonalization_epsilon: nothing depends on it: columns are made orthogonal by a QR
-            decomposition, which columns of zeros do not harm.
-        random_seed: of the first matrices; the same on all ranks.
-        compression_stats_logging_frequency: after so many iterations the rate is logged.
+        use_error_feedback: add the error of compression to the gradients of the next iteration.
+        warm_start: start with the matrices of the previous iteration.
+        orthogonalization_epsilon: accepted and ignored: a QR decomposition makes the columns
+            orthogonal, and it handles columns of zeros.
+        random_seed: the seed of the first matrices; the same on all ranks.
+        compression_stats_logging_frequency: the number of iterations between logs of the rate.
         batch_tensors_with_same_shape: compute gradients of one shape together.
 
     Raises:
@@ -49,7 +49,7 @@ class PowerSGDState:
 
     Attributes:
         iter: the number of iterations so far.
-        error_dict, q_memory_dict: by bucket, what compression lost, and the last matrices.
+        error_dict, q_memory_dict: the error of compression and the last matrices, by bucket.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PowerSGDState:
         self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the group, which is the default one after loading."""
+        """The state without the group; after loading, it is the default group."""
         return {key: value for key, value in vars(self).items() if key != "process_group"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ class PowerSGDState:
         return (before / after if after else 0), before, after
 
     def _is_worth_it(self, matrix: Tensor) -> bool:
-        """Whether a matrix is compressed; it is counted."""
+        """Whether a matrix is compressed; also updates the statistics."""
         n, m = matrix.shape
         compressed = (n + m) * min(n, m, self.matrix_approximation_rank)
         worth = compressed * self.min_compression_rate < n * m
@@ -124,10 +124,10 @@ class PowerSGDState:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
-    """Average gradients, each large one M as P Q^T: P is an orthogonal basis of the columns of
-    mean(M) Q', with the Q' of the iteration before, and Q is mean(M)^T P.
+    """Average gradients, with each large one M approximated as P Q^T: P is an orthogonal basis of
+    the columns of mean(M) Q', with Q' from the previous iteration, and Q is mean(M)^T P.
 
-    Gradients that are vectors or too small are averaged as they are.
+    Gradients that are vectors or too small are averaged without compression.
     """
     group = get_default_group() if state.process_group is None else state.process_group
     buffer = bucket.buffer()
@@ -163,8 +163,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
-    """`powerSGD_hook` with all gradients of a bucket as one square matrix, filled up with zeros:
-    faster, and less exact."""
+    """`powerSGD_hook` that treats all gradients of a bucket as one square matrix, padded with
+    zeros: faster, and less exact."""
     group = get_default_group() if state.process_group is None else state.process_group
     buffer = bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
@@ -191,7 +191,7 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Te
 
 
 def _with_former_error(state: PowerSGDState, index: int, buffer: Tensor) -> Tensor | None:
-    """Add what compression lost before; a copy of the result."""
+    """Add the previous error of compression; returns a copy of the result."""
     if not state.use_error_feedback:
         return None
     error = state.error_dict.get(index)
@@ -208,7 +208,7 @@ def _keep_error(state: PowerSGDState, index: int, before: Tensor | None, found: 
 def _approximate(
     state: PowerSGDState, index: int, matrices: Sequence[Tensor], group: ProcessGroup
 ) -> Callable[[], None]:
-    """Start to average matrices; what is returned waits and writes the averages to them."""
+    """Start to average matrices; returns a function that waits and writes the averages to them."""
     if not matrices:
         return lambda: None
     batches = _batches(matrices, state.batch_tensors_with_same_shape)
@@ -236,7 +236,7 @@ def _approximate(
 
 
 def _batches(matrices: Sequence[Tensor], by_shape: bool) -> list[list[Tensor]]:
-    """Each matrix on its own, or those of one shape together."""
+    """Each matrix on its own, or all of one shape together."""
     if not by_shape:
         return [[matrix] for matrix in matrices]
     found: dict[Any, list[Tensor]] = {}
@@ -246,7 +246,7 @@ def _batches(matrices: Sequence[Tensor], by_shape: bool) -> list[list[Tensor]]:
 
 
 def _first_qs(state: PowerSGDState, index: int, stacked: Sequence[Tensor]) -> list[Tensor]:
-    """Orthogonal matrices to begin with, the same on all ranks."""
+    """Initial orthogonal matrices, the same on all ranks."""
     kept = state.q_memory_dict.get(index)
     if kept is not None:
         return [_orthogonal(q) for q in kept]

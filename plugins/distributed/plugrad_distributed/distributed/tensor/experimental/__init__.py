@@ -1,4 +1,4 @@
-"""`plugrad.distributed.tensor.experimental`: rules of third parties, and functions on parts."""
+"""`plugrad.distributed.tensor.experimental`: third-party rules, and functions on local parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plugrad.distributed.tensor.parallel`: tensor parallel modules, by the names of
+"""`plugrad.distributed.tensor.parallel`: tensor parallel modules, under the names of
 `torch.distributed.tensor.parallel`."""
 
 from __future__ import annotations
