@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import plugrad
@@ -64,22 +65,31 @@ def everything(seed: int) -> None:
         order.choice(calls)()
 
 
-def main() -> None:
-    how, rank = sys.argv[1], int(sys.argv[2])
-    limit = float(sys.argv[3]) if len(sys.argv) > 3 else 60.0
-    dist.init_process_group("mpi", timeout=limit)
+def attempt(act: Callable[[], None]) -> None:
+    """Report that this rank is there, then with what the action ended, if it failed."""
     dist.barrier()
     report(None)
     start = time.monotonic()
     try:
+        act()
+    except dist.DistError as error:
+        report([type(error).__name__, str(error), time.monotonic() - start])
+        raise
+
+
+def main() -> None:
+    how, rank = sys.argv[1], int(sys.argv[2])
+    limit = float(sys.argv[3]) if len(sys.argv) > 3 else 60.0
+    dist.init_process_group("mpi", timeout=limit)
+
+    def act() -> None:
         if how == "everything":
             everything(rank)
         elif dist.get_rank() == rank:
             fail(how)
         work(how)
-    except dist.DistError as error:
-        report([type(error).__name__, str(error), time.monotonic() - start])
-        raise
+
+    attempt(act)
 
 
 if __name__ == "__main__":
