@@ -43,7 +43,10 @@ def test_what_runs_backward_is_in_the_module_of_its_forward() -> None:
         loss.backward()
         return loss.detach()
 
-    known = scopes(plugrad.capture(step, X))
+    graph = plugrad.capture(step, X)
+    known = scopes(graph)
+    assert {node.name: node.backward for node in graph.nodes}["tanh_backward"]
+    assert not graph.nodes[0].backward
     assert known["tanh_backward"] == "2.1"
     assert known["threshold_backward"] == "1"
     backward = [where for name, where in known.items() if name.startswith("linear_backward")]
@@ -90,6 +93,7 @@ def test_files_and_passes_keep_the_modules(tmp_path: Path) -> None:
     graph = plugrad.capture(model(), X)
     graph.save(tmp_path / "graph.npz")
     loaded = Graph.load(tmp_path / "graph.npz")
+    assert not any(node.backward for node in loaded.nodes)
     assert [node.scope for node in loaded.nodes] == [node.scope for node in graph.nodes]
     assert [one.label for one in loaded.held.values()] == [one.label for one in graph.held.values()]
     assert scopes(graph.dead_code().common_subexpressions()) == scopes(graph)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-
 # The modules that a call of an operator is within, the outermost first: names and types.
 Scope = tuple[tuple[str, str], ...]
 

@@ -91,6 +91,7 @@ class Node:
         random: whether it draws random numbers.
         scope: the modules whose calls it ran in, the outermost first, as pairs of name and type:
             ``(("", "Sequential"), ("0", "Linear"))``. In a backward pass, those of the forward.
+        backward: whether a backward pass called it.
     """
 
     op: OpOverload
@@ -104,6 +105,7 @@ class Node:
     shares: tuple[tuple[str, ...], ...] = ()
     random: bool = False
     scope: tuple[tuple[str, str], ...] = ()
+    backward: bool = False
 
     @property
     def args(self) -> tuple[Any, ...]:

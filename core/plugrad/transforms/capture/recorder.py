@@ -204,6 +204,7 @@ class Recorder(Names):
             shares=shares,
             random=random,
             scope=scope,
+            backward=self._backward_scope is not None,
         )
         if self.mode == "inference" and node.mode != "inference":
             raise CaptureError(

@@ -167,6 +167,7 @@ def _node(node: Node) -> list[Any]:
         node.shares,
         node.random,
         node.scope,
+        node.backward,
     ]
 
 
@@ -184,6 +185,7 @@ def _node_of(found: list[Any]) -> Node:
         shares=tuple([tuple(each) for each in shares]),
         random=random,
         scope=tuple([(module, kind) for module, kind in more[0]]) if more else (),
+        backward=more[1] if more else False,
     )
 
 

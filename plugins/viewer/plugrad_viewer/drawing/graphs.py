@@ -167,7 +167,7 @@ def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]
     nodes: list[Node] = []
     made: dict[str, int] = {}  # by which node a value was made, or written to last
     modules: list[Module] = []
-    numbers: dict[str, int] = {}
+    numbers: dict[tuple[str, bool], int] = {}
     for each in graph.inputs:
         made[each.name] = _append(nodes, "input", each.name, str(each.meta), each.meta.shape)
     for name, value in graph.constants.items():
@@ -182,7 +182,7 @@ def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]
         number = _append(nodes, "function", "", name, shape)
         sources = dict.fromkeys(made[each] for each in node.reads() if each in made)
         nodes[number]["edges"] = [[source, 0] for source in sources]
-        nodes[number]["module"] = _module_of(node.scope, modules, numbers)
+        nodes[number]["module"] = _module_of(node, modules, numbers)
         made.update(dict.fromkeys((*node.defines(), *node.writes), number))
     if not modules and hasattr(params, "named_modules"):
         modules = modules_of(params)
@@ -190,16 +190,19 @@ def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]
     return nodes, modules
 
 
-def _module_of(
-    scope: Sequence[tuple[str, str]], modules: list[Module], numbers: dict[str, int]
-) -> int:
-    """The number of the innermost of some modules; those that are new are added."""
+def _module_of(node: Any, modules: list[Module], numbers: dict[tuple[str, bool], int]) -> int:
+    """The number of the innermost module that a captured node ran in; new modules are added.
+
+    What runs backward has modules of its own, of the same names.
+    """
     number = -1
-    for name, kind in scope:
-        if name not in numbers:
-            numbers[name] = len(modules)
-            modules.append({"name": name, "kind": kind, "parent": number})
-        number = numbers[name]
+    for name, kind in node.scope:
+        key = name, node.backward
+        if key not in numbers:
+            numbers[key] = len(modules)
+            words = f"{kind}, backward" if node.backward else kind
+            modules.append({"name": name, "kind": words, "parent": number})
+        number = numbers[key]
     return number
 
 
