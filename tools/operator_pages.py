@@ -1,7 +1,9 @@
 """A page for each operator of the core, one for each family, and a list of all of them.
 
 What an operator computes, its derivative and its examples come from core/plugrad/ops/*.yaml, its
-signatures from the stub, and what backends do for it from docs/operators.md.
+signatures from the stub, what backends do for it from docs/operators.md, and the variants of its
+kernels from docs/variants.md. Both are in the repository, so the pages are the same wherever they
+are made, whatever is installed there.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from reference import ROOT, Family, Stub, anchor, block, families
@@ -17,9 +20,14 @@ from reference import ROOT, Family, Stub, anchor, block, families
 FOLDER = "reference/operators"
 LIST = f"{FOLDER}/index.md"
 BACKENDS = ROOT / "docs" / "operators.md"
+VARIANTS = ROOT / "docs" / "variants.md"
 # Its columns that say something else.
 NOT_BACKENDS = ("operator", "in-place", "gradient", "level", "made of")
+# Whose kernels those of its other columns are.
+PROVIDERS = {"cpu": "plugrad-cpu", "jax": "plugrad-jax", "cuda": "plugrad-cuda"}
 TITLES = {"ctc": "CTC loss", "lu": "LU decompositions", "nn": "Layers"}
+# Cells of the rows of an operator.
+Rows = dict[str, list[list[str]]]
 # Formulas that the generator writes itself.
 AUTOMATIC = {
     "auto_element_wise": "the derivative above, element by element",
@@ -30,12 +38,13 @@ AUTOMATIC = {
 def pages() -> dict[str, str]:
     """Markdown by path below docs/."""
     stub = Stub()
-    known = backends()
+    known = rows_of(BACKENDS)
+    variants = rows_of(VARIANTS)
     found = {LIST: overview()}
     for family in filled():
         found[family_page(family)] = contents(family)
         for name in family.operators:
-            found[operator_page(name)] = page(name, family, stub, known)
+            found[operator_page(name)] = page(name, family, stub, known, variants)
     return found
 
 
@@ -88,7 +97,8 @@ def overview() -> str:
         "Functions of `plugrad`; the page of each says which of them are methods of `Tensor`, too. "
         "Operators that can write into their first argument have a second name with an underscore "
         "at the end, such as `add_`. [Operators and backends](../../operators.md) says which "
-        "backend has which kernels.\n\n"
+        "backend has which kernels, and [Variants of kernels](../../variants.md) what the packages "
+        "for speed have.\n\n"
         "| operator | what it computes | gradient | family |\n| --- | --- | --- | --- |\n"
         + "\n".join(rows[name] for name in sorted(rows))
         + "\n"
@@ -107,7 +117,7 @@ def contents(family: Family) -> str:
     )
 
 
-def page(name: str, family: Family, stub: Stub, known: dict[str, list[str]]) -> str:
+def page(name: str, family: Family, stub: Stub, known: Rows, variants: Rows) -> str:
     """One operator, with all of its overloads."""
     entries = family.operators[name]
     code = [f"plugrad.{name}{line}" for line in stub.functions[name]]
@@ -124,6 +134,8 @@ def page(name: str, family: Family, stub: Stub, known: dict[str, list[str]]) -> 
         "## Backends",
         table(entries, known),
         made_of(entries, known),
+        "## Variants",
+        variants_of(entries, known, variants),
         f"What the words mean: [Operators and backends](../../operators.md). Family: "
         f"[{short(family)}]({family.name}/index.md).",
     ]
@@ -163,43 +175,93 @@ def gradients(entries: list[dict[str, Any]]) -> list[str]:
     return parts
 
 
-def backends() -> dict[str, list[str]]:
-    """The rows of docs/operators.md by operator; the titles of their cells by the name ""."""
-    found: dict[str, list[str]] = {}
-    for line in BACKENDS.read_text(encoding="utf-8").splitlines():
-        if line.startswith("| "):
+def rows_of(page: Path) -> Rows:
+    """The rows of a page's tables by operator; the titles of their cells by the name ""."""
+    found: Rows = {}
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
             name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-            found["" if name == "operator" else name.strip("`")] = cells
+            key = "" if name == "operator" else name.strip("`")
+            if key or not found:
+                found.setdefault(key, []).append(cells)
     return found
 
 
-def table(entries: list[dict[str, Any]], known: dict[str, list[str]]) -> str:
-    """What each backend does for each overload."""
-    titles = known[""]
+def table(entries: list[dict[str, Any]], known: Rows) -> str:
+    """What each backend does for each overload, and whose kernels those are."""
+    titles = known[""][0]
     chosen = [number for number, title in enumerate(titles) if title not in NOT_BACKENDS]
-    lines = [f"|  | {' | '.join(titles[number] for number in chosen)} |"]
-    lines.append("| --- |" + " --- |" * len(chosen))
+    heads = [titles[number] for number in chosen]
+    heads = [f"{head}: {PROVIDERS[head]}" if head in PROVIDERS else head for head in heads]
+    lines = [f"|  | {' | '.join(heads)} |", "| --- |" + " --- |" * len(chosen)]
     for entry in entries:
         name = full_name(entry)
-        cells = [known[name][number] for number in chosen]
+        cells = [known[name][0][number] for number in chosen]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def made_of(entries: list[dict[str, Any]], known: dict[str, list[str]]) -> str:
+def made_of(entries: list[dict[str, Any]], known: Rows) -> str:
     """What the decompositions call, with links."""
-    column = known[""].index("made of")
     public = {name for family in filled() for name in family.operators}
     lines = []
     for entry in entries:
         name = full_name(entry)
-        needs = re.findall(r"`([^`]+)`", known[name][column])
+        needs = parts_of(name, known)
         if needs:
             where = f"`{name}` is" if len(entries) > 1 else "It is"
             lines.append(f"* {where} made of {', '.join(linked(needs, public))}.")
     if not lines:
         return ""
     return "Where a backend has no kernel:\n\n" + "\n".join(lines)
+
+
+def parts_of(name: str, known: Rows) -> list[str]:
+    """The operators that the decomposition of an operator calls."""
+    column = known[""][0].index("made of")
+    return re.findall(r"`([^`]+)`", known[name][0][column]) if name in known else []
+
+
+def variants_of(entries: list[dict[str, Any]], known: Rows, variants: Rows) -> str:
+    """The variants of its kernels; of an operator without kernels, those of its parts."""
+    names = [full_name(entry) for entry in entries]
+    wanted = [each for name in names for each in (name, in_place(name))]
+    wanted += [part for name in names for part in computed_by(name, known)]
+    keys = dict.fromkeys(key for name in wanted for key in (name, name.partition(".")[0]))
+    found = [(key, cells) for key in keys for cells in variants.get(key, ())]
+    if not found:
+        return "The packages of plugrad have none."
+    lines = [f"| `{key}` | {' | '.join(cells)} |" for key, cells in found]
+    return (
+        "Kernels that come before the backend's own where they can run, in the order in which "
+        "they are asked. `pip install plugrad[fast]` installs these packages; [Variants of "
+        "kernels](../../variants.md) says more.\n\n"
+        f"| kernel of | {' | '.join(variants[''][0])} |\n"
+        f"| --- |{' --- |' * len(variants[''][0])}\n" + "\n".join(lines)
+    )
+
+
+def computed_by(name: str, known: Rows) -> list[str]:
+    """The operators whose kernels compute an operator on the CPU, where it has none itself."""
+    cpu = known[""][0].index("cpu")
+    found: list[str] = []
+    waiting = [name]
+    seen = {name}
+    while waiting:
+        current = waiting.pop(0)
+        if current in known and known[current][0][cpu] == "decomposed":
+            following = [part for part in parts_of(current, known) if part not in seen]
+            seen.update(following)
+            waiting += following
+        elif current != name:
+            found.append(current)
+    return found
+
+
+def in_place(name: str) -> str:
+    """The in-place variant of an operator: `add_.Tensor` of `add.Tensor`."""
+    base, dot, overload = name.partition(".")
+    return f"{base}_{dot}{overload}"
 
 
 def linked(names: Iterable[str], public: set[str]) -> Iterable[str]:

@@ -41,6 +41,7 @@ LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)]*)?\))")
 FILTERED = {
     operator_pages.LIST: "a name, a word, a family",
     "operators.md": "fft, missing, decomposed",
+    "variants.md": "softmax, onednn, float64",
 }
 FILTER = """\
 <div class="filter">
@@ -61,6 +62,7 @@ SEARCH = {
     f"{operator_pages.FOLDER}/plugrad.": 2,
     operator_pages.FOLDER: 0,
     "operators.md": 0,
+    "variants.md": 0.5,
     "changelog.md": 0.3,
     "results/": 0.3,
     "performance.md": 0.5,

@@ -8,6 +8,7 @@ from __future__ import annotations
 # Interpreted: only notebooks import it.
 import html
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from plugrad.errors import PluginError
 MOST: Final = 12
 # Nodes of a graph in a list.
 MOST_NODES: Final = 50
+# Nodes of a graph that is drawn; larger ones are listed, since nobody sees more in a cell.
+MOST_DRAWN: Final = 300
 
 _CELL: Final = "padding:1px 7px;text-align:right;font-family:monospace;border:0"
 _HEAD: Final = f"{_CELL};opacity:.55;font-weight:normal"
@@ -48,29 +51,42 @@ def profile_html(profile: Any) -> str:
 
 
 def graph_html(graph: Any) -> str:
-    """A captured graph: as plugrad.viewer draws it, where that is installed; else its listing."""
-    code = f"<details><summary>{html.escape(repr(graph))}</summary>{_pre(str(graph))}</details>"
-    return code + _picture(graph)
+    """A captured graph: as plugrad.viewer draws it, where that is installed, and its listing."""
+    return _listing(repr(graph), str(graph), _picture(graph, len(graph.nodes)))
 
 
 def node_html(node: Any) -> str:
-    """A node of the autograd graph, and the nodes that backward runs after it."""
+    """A node of the autograd graph and those that backward runs after it: a picture, where
+    plugrad.viewer is installed, and a list."""
     lines: list[str] = []
     seen = {id(node)}
-    level: list[tuple[Any, int]] = [(node, 0)]
-    while level and len(lines) < MOST_NODES:
-        current, depth = level.pop(0)
-        lines.append("  " * depth + current.name())
+    level: deque[tuple[Any, int]] = deque([(node, 0)])
+    count = 0
+    while level and count <= MOST_DRAWN:
+        current, depth = level.popleft()
+        count += 1
+        if count <= MOST_NODES:
+            lines.append("  " * depth + current.name())
         for following, _ in current.next_functions:
             if following is not None and id(following) not in seen:
                 seen.add(id(following))
                 level.append((following, depth + 1))
-    more = "\n…" if level else ""
-    title = f"{html.escape(node.name())}: {len(lines)}{'+' if level else ''} nodes"
-    return f"<details open><summary>{title}</summary>{_pre(chr(10).join(lines) + more)}</details>"
+    if count > MOST_NODES:
+        lines.append("…")
+    known = f"more than {MOST_DRAWN}" if level else str(count)
+    return _listing(f"{node.name()}: {known} nodes", "\n".join(lines), _picture(node, count))
 
 
-def _picture(graph: Any) -> str:
+def _listing(title: str, text: str, picture: str) -> str:
+    """Text under its title, folded where there is a picture."""
+    state = "" if picture else " open"
+    return f"<details{state}><summary>{html.escape(title)}</summary>{_pre(text)}</details>{picture}"
+
+
+def _picture(graph: Any, nodes: int) -> str:
+    """A graph as plugrad.viewer draws it; empty where that is not there, or the graph is large."""
+    if nodes > MOST_DRAWN:
+        return ""
     try:
         viewer: Any = sys.modules["plugrad"].viewer
     except (AttributeError, ImportError, PluginError):  # it is not installed, or cannot be used

@@ -83,7 +83,7 @@ def test_an_operators_page_says_what_is_known_of_it() -> None:
         "Sine of each element, in radians.",
         "Schema:\n\n```text\nsin(Tensor self) -> Tensor\n```",
         "## Gradient\n\n* `self`: `",
-        "|  | cpu | jax | cuda | array API | core only |",
+        "|  | cpu: plugrad-cpu | jax: plugrad-jax | cuda: plugrad-cuda | array API | core only |",
         "| `sin` | native |",
     ):
         assert line in sin
@@ -93,6 +93,23 @@ def test_an_operators_page_has_each_overload_and_links_to_what_it_is_made_of() -
     largest = operator_pages.pages()["reference/operators/plugrad.max.md"]
     assert {"## `max.other`", "## `max.dim`", "## `max`"} <= set(largest.splitlines())
     assert "* `max.other` is made of [`maximum`](plugrad.maximum.md)." in largest
+
+
+def test_an_operators_page_names_variants_who_has_them_and_what_they_need() -> None:
+    known = operator_pages.pages()
+    gelu = known["reference/operators/plugrad.gelu.md"]
+    own, other = (line for line in gelu.splitlines() if line.startswith("| `gelu` | cpu |"))
+    assert own.startswith("| `gelu` | cpu | plugrad-native | native | avx2 and fma3; any")
+    assert other.endswith(
+        "| plugrad-onednn | onednn | sse41 | float32, contiguous, from 2,048 elements |"
+    )
+    assert "`add_.Tensor` | cpu | plugrad-native" in known["reference/operators/plugrad.add.md"]
+    assert "The packages of plugrad have none." in known["reference/operators/plugrad.sin.md"]
+
+
+def test_the_variants_of_a_decomposed_operator_are_those_of_its_parts() -> None:
+    softmax = operator_pages.pages()["reference/operators/plugrad.softmax.md"]
+    assert "| `_softmax` | cpu | plugrad-onednn |" in softmax
 
 
 def test_the_list_of_operators_can_be_filtered() -> None:

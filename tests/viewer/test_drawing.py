@@ -115,7 +115,41 @@ def test_a_captured_graph_shows_operators_inputs_and_parameters() -> None:
     assert ["x0", "1 × 1 × 4 × 4"] in words(drawing)
     assert ["convolution", "1 × 2 × 2 × 2"] in words(drawing)
     assert "head.0 (Linear)" in groups(drawing)
-    assert ["c0", "2 × 1 × 3 × 3"] in words(plugrad.viewer.draw(plugrad.capture(model, IMAGES)))
+
+
+def test_a_captured_graph_knows_its_modules_by_itself() -> None:
+    model = Net()
+    graph = plugrad.capture(model, IMAGES)
+    drawing = plugrad.viewer.draw(graph)
+    assert ["conv1.weight", "2 × 1 × 3 × 3"] in words(drawing)
+    assert groups(drawing) == groups(plugrad.viewer.draw(model, IMAGES))
+    flat = plugrad.viewer.draw(graph, collapse="head")
+    assert "head.0 (Linear)" not in groups(flat)
+    assert any(box[0] == "head Sequential" for box in words(flat))
+    assert len(words(plugrad.viewer.draw(graph, depth=1))) < len(words(flat))
+
+
+def test_the_backward_of_a_captured_step_is_framed_by_the_modules_of_its_forward() -> None:
+    model = Net()
+
+    def step(x: Any) -> Any:
+        loss = model(x).sum()
+        loss.backward()
+        return loss.detach()
+
+    graph = plugrad.capture(step, IMAGES)
+    assert {"head.0 (Linear)", "head.0 (Linear, backward)"} <= set(
+        groups(plugrad.viewer.draw(graph))
+    )
+    both = [box[0] for box in words(plugrad.viewer.draw(graph, collapse="head"))]
+    assert {"head Sequential", "head Sequential, backward"} <= set(both)
+
+
+def test_a_node_is_drawn_as_its_tensor_is() -> None:
+    loss = plugrad.ones(2, requires_grad=True).exp().sum()
+    by_node, by_tensor = plugrad.viewer.draw(loss.grad_fn), plugrad.viewer.draw(loss)
+    assert words(by_node) == words(by_tensor)
+    assert repr(by_node) == repr(by_tensor)
 
 
 def test_drawing_changes_nothing_of_the_graph() -> None:
@@ -141,7 +175,7 @@ def test_pictures_are_written(tmp_path: Path) -> None:
 def test_errors_name_what_was_expected() -> None:
     with pytest.raises(ValueError, match="without grad_fn"):
         plugrad.viewer.draw(plugrad.ones(2))
-    with pytest.raises(TypeError, match=r"expected tensors, a module .* got int"):
+    with pytest.raises(TypeError, match=r"expected tensors, nodes, a module .* got int"):
         plugrad.viewer.draw(3)
     with pytest.raises(TypeError, match="inputs are for a module"):
         plugrad.viewer.draw(plugrad.ones(2, requires_grad=True).sum(), plugrad.ones(2))

@@ -79,8 +79,18 @@ def _gradient(report: OperatorReport, entry: Mapping[str, object]) -> list[tuple
 
 
 def _kernels(report: OperatorReport, backend: str, kind: str) -> list[str]:
-    """Who is asked, in order; where there is no kernel, how it is computed all the same."""
-    asked = [*report.variants.get(backend, []), *report.kernels.get(backend, [])]
+    """Who is asked, in order; where there is no kernel, how it is computed all the same. At the
+    end, the variants that cannot be used here, and why."""
+    unused = report.unused.get(backend, {})
+    variants = [one for one in report.variants.get(backend, []) if one not in unused]
+    asked = [*variants, *report.kernels.get(backend, [])]
+    return [
+        *_computing(report, backend, kind, asked),
+        *[f"not used: {one}: {reason}" for one, reason in unused.items()],
+    ]
+
+
+def _computing(report: OperatorReport, backend: str, kind: str, asked: list[str]) -> list[str]:
     if kind == "decomposed" and not asked:
         return [f"decomposed into {', '.join(report.needs) or 'calls of the host'}"]
     if kind == "derived":

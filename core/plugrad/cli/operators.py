@@ -25,6 +25,7 @@ from plugrad.dispatch.backends.primitives import is_primitive
 from plugrad.dispatch.operator import all_operators, find_operator
 from plugrad.plugins import get_manager
 from plugrad.plugins.kernels.conflicts import kernels_serving
+from plugrad.plugins.kernels.variants import unused_variants
 from plugrad.plugins.loading.messages import nearest
 
 # How wide a column of schemas is to be at least.
@@ -53,6 +54,8 @@ class OperatorReport:
         foreign: the backends whose first kernel is from another package.
         derivatives: by argument, the formula of its gradient; empty unless the operator was asked
             for by its whole name.
+        unused: for each backend that has variants which cannot be used here, as `variants`, and
+            why; also empty unless the operator was asked for by its whole name.
     """
 
     name: str
@@ -68,6 +71,7 @@ class OperatorReport:
     foreign: list[str]
     doc: str
     derivatives: dict[str, str] = field(default_factory=dict)
+    unused: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def report_operators(
@@ -108,6 +112,17 @@ def report_operators(
             )
         )
     return sorted(reports, key=lambda report: (report.name.lower(), report.name))
+
+
+def _unused(report: OperatorReport, wanted: list[ActiveBackend]) -> dict[str, dict[str, str]]:
+    op = find_operator(_qualified(report))
+    names = set() if op is None else {op.full_name, op.kernel_name, report.name}
+    found = {active.name: unused_variants(active, names) for active in wanted}
+    return {
+        name: {_told(candidate): reason for candidate, reason in rows}
+        for name, rows in found.items()
+        if rows
+    }
 
 
 def _told(candidate: Candidate) -> str:
@@ -167,9 +182,10 @@ def operators(
         for report in report_operators(wanted, lambda name: _matches(name, filter))
         if (report.primitive or not primitives) and level in ("", report.level)
     ]
+    reports = [_whole(one, wanted) if _is_called(one.name, filter) else one for one in reports]
     shown = [report for report in reports if _is_called(report.name, filter)]
     if as_json:
-        print_json([asdict(_with_derivatives(one) if one in shown else one) for one in reports])
+        print_json([asdict(report) for report in reports])
         return
     if not reports:
         raise fail(_nothing(filter), code=1)
@@ -182,14 +198,19 @@ def operators(
     print_line(_summary(reports, names))
 
 
-def _with_derivatives(report: OperatorReport) -> OperatorReport:
-    return replace(report, derivatives=derivatives(_entry(report)))
+def _whole(report: OperatorReport, wanted: list[ActiveBackend]) -> OperatorReport:
+    """A report with what takes longer to find out."""
+    formulas = derivatives(_entry(report))
+    return replace(report, derivatives=formulas, unused=_unused(report, wanted))
 
 
 def _entry(report: OperatorReport) -> Mapping[str, object]:
-    name = report.name if "::" in report.name else f"plugrad::{report.name}"
-    op = find_operator(name)
+    op = find_operator(_qualified(report))
     return {} if op is None else entry_of(op)
+
+
+def _qualified(report: OperatorReport) -> str:
+    return report.name if "::" in report.name else f"plugrad::{report.name}"
 
 
 def _print_shown(reports: list[OperatorReport]) -> None:

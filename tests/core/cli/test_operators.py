@@ -24,6 +24,9 @@ PLUGIN = """
         def kernels(self):
             return {"zz_twice": lambda x: x, "copy_": lambda x, y: x}
 
+        def features(self, capability):
+            return {"fins": False}
+
     @hookimpl
     def plugrad_backends():
         return [Alpha]
@@ -289,3 +292,41 @@ def test_variants_of_a_kernel_are_told(
     shown = " ".join(run("ops", "zz_twice*", "--backend", "alpha").stdout.split())
     assert "plugrad-swi" in shown
     assert "(wide)" in shown
+
+
+UNUSABLE = """
+    from plugrad.plugins import Variant, hookimpl
+
+    def missing():
+        return "libswift is not installed: pip install libswift"
+
+    @hookimpl
+    def plugrad_variants():
+        return {"alpha": [
+            Variant("zz_twice", abs, name="fins", features=["fins"], dtypes=["float32"]),
+            Variant("zz_twice", abs, name="lib", problem=missing),
+            Variant("zz_twice", abs, name="wide"),
+        ]}
+"""
+
+
+def test_variants_that_cannot_be_used_are_shown_with_the_reason(run: Run, site: FakeSite) -> None:
+    site.add("plugrad-swift", "2.0", "swift", UNUSABLE)
+    needs_fins = "it needs fins, which is not here"
+    no_library = "libswift is not installed: pip install libswift"
+    report = listed(run, "--backend", "alpha")["zz_twice"]
+    assert report["unused"] == {}  # not asked for by its name
+    lines = run("ops", "zz_twice", "--backend", "alpha").stdout.splitlines()
+    place = lines.index("  alpha  plugrad-swift 2.0: wide")
+    assert lines[place + 1 : place + 4] == [
+        "         plugrad-alpha 1.0",
+        f"         not used: plugrad-swift 2.0: fins (fins, float32): {needs_fins}",
+        f"         not used: plugrad-swift 2.0: lib: {no_library}",
+    ]
+    (one, *_) = json.loads(run("ops", "zz_twice", "--json", "--backend", "alpha").stdout)
+    assert one["unused"] == {
+        "alpha": {
+            "plugrad-swift 2.0: fins (fins, float32)": needs_fins,
+            "plugrad-swift 2.0: lib": no_library,
+        }
+    }

@@ -114,11 +114,56 @@ def test_names_of_modules_are_escaped() -> None:
     assert "&lt;b&gt;" in model._repr_html_()
 
 
-def test_a_graph_is_shown_without_the_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = plugrad.capture(lambda x: x.exp() * 2, plugrad.ones(2))
+@pytest.fixture
+def without_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
     without = SimpleNamespace(modules={"plugrad": ModuleType("plugrad")})
     monkeypatch.setattr(_notebooks, "sys", without)
-    text = graph._repr_html_()
+
+
+def chain(length: int) -> Any:
+    x = plugrad.ones(2, requires_grad=True)
+    for _ in range(length):
+        x = x.exp()
+    return x
+
+
+@pytest.mark.usefixtures("without_viewer")
+def test_a_graph_is_shown_without_the_viewer() -> None:
+    graph = plugrad.capture(lambda x: x.exp() * 2, plugrad.ones(2))
+    for text in (graph._repr_html_(), chain(2).grad_fn._repr_html_()):
+        cells(text)
+        assert "<details open>" in text
+        assert "<svg" not in text
+        assert "exp" in text.lower()
+
+
+def test_a_node_is_drawn_with_the_viewer_and_its_list_is_folded() -> None:
+    pytest.importorskip("plugrad_viewer")
+    text = chain(2).sum().grad_fn._repr_html_()
+    assert text.startswith("<details><summary>SumBackward0: 4 nodes</summary>")
+    assert "max-height" in text
+    assert text.count("<svg") == 1
+
+
+def test_large_graphs_are_listed_up_to_a_bound() -> None:
+    text = chain(_notebooks.MOST_DRAWN + 1).grad_fn._repr_html_()
     cells(text)
+    assert f"more than {_notebooks.MOST_DRAWN} nodes" in text
+    assert text.count("ExpBackward0") == _notebooks.MOST_NODES + 1
+    assert "…" in text
     assert "<svg" not in text
-    assert "exp" in text
+    whole = chain(_notebooks.MOST_DRAWN - 1).grad_fn._repr_html_()
+    assert f"{_notebooks.MOST_DRAWN} nodes" in whole
+    assert "more than" not in whole
+
+
+def test_a_large_captured_graph_is_listed() -> None:
+    graph = plugrad.capture(lambda x: sum_of(x), plugrad.ones(2))
+    assert len(graph.nodes) > _notebooks.MOST_DRAWN
+    assert "<svg" not in graph._repr_html_()
+
+
+def sum_of(x: Any) -> Any:
+    for _ in range(_notebooks.MOST_DRAWN + 1):
+        x = x + 1
+    return x

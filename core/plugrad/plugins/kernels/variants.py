@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from plugrad.dispatch.backends.active import ActiveBackend
+from plugrad.dispatch.backends.candidates import Candidate
 from plugrad.dispatch.backends.variants import Variant, checked_variants, nearest
 from plugrad.plugins.config.current import current_config
 from plugrad.plugins.config.keys import ConfigError
@@ -95,20 +96,13 @@ def report_variants(active: ActiveBackend) -> list[dict[str, object]]:
     """The variants of kernels on a backend, those of one owner, name and need in one row, and why
     they are not used; what `doctor` shows."""
     rows: dict[tuple[str, ...], list[str]] = {}
-    features = active.sources.features
-    capability = current_config().all_settings(CAPABILITY)[0]
     problems: dict[int, str] = {}  # several variants share what says it
     for candidate in active.sources.all_variants():
         one = candidate.variant
         if one is None:
             continue
-        missing = one.missing(features)
-        problem = ""
-        if missing:
-            problem = f"it needs {', '.join(missing)}, which "
-            restricted = not one.missing(active.backend.features(""))
-            problem += f"{capability.source} rules out" if restricted else "is not here"
-        elif one.problem is not None:
+        problem = _lacking(one, active)
+        if not problem and one.problem is not None:
             if id(one.problem) not in problems:
                 problems[id(one.problem)] = one.problem()
             problem = problems[id(one.problem)]
@@ -125,3 +119,33 @@ def report_variants(active: ActiveBackend) -> list[dict[str, object]]:
         }
         for (owner, name, needs, problem), operators in rows.items()
     ]
+
+
+def unused_variants(active: ActiveBackend, names: Collection[str]) -> list[tuple[Candidate, str]]:
+    """The variants of an operator's kernel that are not used here, each with the reason.
+
+    Args:
+        names: what variants may call the operator: with and without its overload.
+    """
+    found = []
+    for candidate in active.sources.all_variants():
+        one = candidate.variant
+        if one is not None and one.operator in names:
+            problem = _lacking(one, active)
+            if not problem and one.problem is not None:
+                problem = one.problem()
+            if problem:
+                found.append((candidate, problem))
+    return found
+
+
+def _lacking(one: Variant, active: ActiveBackend) -> str:
+    """Why the hardware, or the configuration, rules a variant out; empty if they do not."""
+    missing = one.missing(active.sources.features)
+    if not missing:
+        return ""
+    restricted = not one.missing(active.backend.features(""))
+    if restricted:
+        capability = current_config().all_settings(CAPABILITY)[0]
+        return f"it needs {', '.join(missing)}, which {capability.source} rules out"
+    return f"it needs {', '.join(missing)}, which is not here"

@@ -63,12 +63,14 @@ class Constant:
         fresh: a tensor that the function made of Python's numbers: nobody else has it.
         grad_of: the name of the input or constant whose gradient it is, to be read again by
             each run; "" for others.
+        label: what a module that was called names it, such as ``"0.weight"``; "" for others.
     """
 
     name: str
     value: Any
     fresh: bool = False
     grad_of: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,9 @@ class Node:
         writes: the values whose memory it writes to.
         shares: for each result, the arguments it may share memory with.
         random: whether it draws random numbers.
+        scope: the modules whose calls it ran in, the outermost first, as pairs of name and type:
+            ``(("", "Sequential"), ("0", "Linear"))``. In a backward pass, those of the forward.
+        backward: whether a backward pass called it.
     """
 
     op: OpOverload
@@ -99,6 +104,8 @@ class Node:
     writes: tuple[str, ...] = ()
     shares: tuple[tuple[str, ...], ...] = ()
     random: bool = False
+    scope: tuple[tuple[str, str], ...] = ()
+    backward: bool = False
 
     @property
     def args(self) -> tuple[Any, ...]:

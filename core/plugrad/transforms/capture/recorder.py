@@ -22,6 +22,7 @@ from plugrad.ops.autocast import AutocastKernel
 from plugrad.ops.namespace import overload_of
 from plugrad.tensor.base import TensorBase, needs_grad, version_of
 from plugrad.transforms.capture.errors import CaptureError, at_line, user_line
+from plugrad.transforms.capture.modules import Modules, Scope
 from plugrad.transforms.capture.naming import Names
 from plugrad.transforms.capture.node import Constant, Input, Meta, Node, Ref, meta_of, names_in
 from plugrad.transforms.capture.undo import written
@@ -71,6 +72,10 @@ class Recorder(Names):
         self._arguments: tuple[Any, ...] = ()
         self._version = 0
         self._level = current_state().level
+        self._modules = Modules()
+        # Of nodes of autograd, which are kept so that ids stay theirs: where their forward ran.
+        self._scopes: dict[int, tuple[Any, Scope]] = {}
+        self._backward_scope: Scope | None = None
 
     # Operators
 
@@ -186,6 +191,7 @@ class Recorder(Names):
                     self._tainted |= self._roots[own]
                 names.append(own)
         self._note_writes(writes, tainted)
+        scope = self._scope_of(results)
         node = Node(
             op=overload_of(op),
             values=_settled(op, refs, results),
@@ -197,6 +203,8 @@ class Recorder(Names):
             writes=writes,
             shares=shares,
             random=random,
+            scope=scope,
+            backward=self._backward_scope is not None,
         )
         if self.mode == "inference" and node.mode != "inference":
             raise CaptureError(
@@ -204,6 +212,18 @@ class Recorder(Names):
                 f"{at_line(user_line())}"
             )
         self.nodes.append(node)
+
+    def _scope_of(self, results: list[Any]) -> Scope:
+        """The modules that run; those of a node's forward while that node runs backward."""
+        scope = self._backward_scope
+        if scope is None:
+            scope = self._modules.running()
+        if scope:
+            for each in results:
+                meta = each._autograd_meta if isinstance(each, TensorBase) else None
+                if meta is not None and meta.grad_fn is not None:
+                    self._scopes.setdefault(id(meta.grad_fn), (meta.grad_fn, scope))
+        return scope
 
     def _note_writes(self, writes: tuple[str, ...], tainted: bool) -> None:
         for name in writes:
@@ -266,7 +286,13 @@ class Recorder(Names):
             # What the function has put there itself is the same in every run.
             if meta is not None and meta.grad is before.grad:
                 self.grads_asked.setdefault(name, before.grad is not None)
-        return super().run_node(node, grads)
+        outer = self._backward_scope
+        known = self._scopes.get(id(node))
+        self._backward_scope = () if known is None else known[1]
+        try:
+            return super().run_node(node, grads)
+        finally:
+            self._backward_scope = outer
 
     def enter_function(
         self, ctx: Any, name: str, inputs: tuple[object, ...], recorded: bool
@@ -300,7 +326,8 @@ class Recorder(Names):
         return found
 
     def held(self) -> dict[str, Constant]:
-        """The constants; gradients of inputs and of other constants know whose they are."""
+        """The constants; gradients of inputs and of other constants know whose they are, and
+        tensors of modules what those call them."""
         for before in list(self.before.values()):
             if id(before.grad) in self._names:
                 self._holders[id(before.grad)] = self.name_of(before.tensor)
@@ -308,6 +335,10 @@ class Recorder(Names):
             holder = self._holders.get(id(constant.value))
             if holder is not None:
                 self.constants[constant.name] = replace(constant, grad_of=holder)
+            elif label := self._modules.tensors.get(id(constant.value)):
+                self.constants[constant.name] = replace(constant, label=label)
+        self._modules.forget()
+        self._scopes.clear()
         return self.constants
 
     def check_arrays(self) -> None:

@@ -119,6 +119,7 @@ def _constant(constant: Constant, arrays: dict[str, Any]) -> dict[str, Any]:
         "name": constant.name,
         "fresh": constant.fresh,
         "grad_of": constant.grad_of,
+        "label": constant.label,
     }
     if isinstance(value, TensorBase):
         with silently():
@@ -150,7 +151,7 @@ def _held(found: dict[str, Any], file: Any) -> Constant:
         value = wrap(backend.from_host(array.copy(), device.index or 0), dtype, device)
         if found["requires_grad"]:
             value.requires_grad_()
-    return Constant(name, value, found["fresh"], found["grad_of"])
+    return Constant(name, value, found["fresh"], found["grad_of"], found.get("label", ""))
 
 
 def _node(node: Node) -> list[Any]:
@@ -165,11 +166,13 @@ def _node(node: Node) -> list[Any]:
         node.writes,
         node.shares,
         node.random,
+        node.scope,
+        node.backward,
     ]
 
 
 def _node_of(found: list[Any]) -> Node:
-    op, values, name, results, single, metas, mode, writes, shares, random = found
+    op, values, name, results, single, metas, mode, writes, shares, random, *more = found
     return Node(
         op=find_overload(op),
         values=_value_of(values),
@@ -181,6 +184,8 @@ def _node_of(found: list[Any]) -> Node:
         writes=tuple(writes),
         shares=tuple([tuple(each) for each in shares]),
         random=random,
+        scope=tuple([(module, kind) for module, kind in more[0]]) if more else (),
+        backward=more[1] if more else False,
     )
 
 

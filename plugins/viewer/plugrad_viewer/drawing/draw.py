@@ -121,11 +121,11 @@ def draw(
     with its bytes.
 
     Args:
-        graph: a tensor, or several, with a history; a module, which is called; or what
-            `plugrad.capture` returned.
+        graph: a tensor, or several, with a history; a node, such as ``loss.grad_fn``; a module,
+            which is called; or what `plugrad.capture` returned.
         inputs: for a module, what it is called with.
         params: names for leaves: the model, or a mapping from names to tensors. For a module that
-            is called they are known.
+            is called they are known, and for a captured graph those of the modules in it.
         collapse: names of modules that become one box each.
         depth: modules so deep become one box each: 1 for those right in the model.
         title: what the picture is called.
@@ -154,14 +154,15 @@ def draw(
         raise TypeError(f"draw(): inputs are for a module, got them with {type(graph).__name__}")
     if hasattr(graph, "output_tree") and hasattr(graph, "nodes"):
         nodes, modules = nodes_of_capture(graph, params)
-        return Drawing(nodes, modules, title or graph.name, names, depth)
-    tensors = [graph] if isinstance(graph, plugrad.Tensor) else graph
-    if not isinstance(tensors, (list, tuple)) or not all(
-        isinstance(each, plugrad.Tensor) for each in tensors
-    ):
+        is_module = hasattr(graph.function, "named_modules")
+        called = type(graph.function).__name__ if is_module else graph.name
+        return Drawing(nodes, modules, title or called, names, depth)
+    kinds = (plugrad.Tensor, plugrad.autograd.graph.Node)
+    ends = [graph] if isinstance(graph, kinds) else graph
+    if not isinstance(ends, (list, tuple)) or not all(isinstance(each, kinds) for each in ends):
         raise TypeError(
-            "draw(): expected tensors, a module with its inputs or a captured graph, "
+            "draw(): expected tensors, nodes, a module with its inputs or a captured graph, "
             f"got {type(graph).__name__}"
         )
-    nodes, modules = nodes_behind(tensors, params)
+    nodes, modules = nodes_behind(ends, params)
     return Drawing(nodes, modules, title or nodes[-1]["name"], names, depth)

@@ -35,8 +35,8 @@ def named(params: Any) -> dict[str, Any]:
     )
 
 
-def nodes_behind(tensors: Sequence[Any], params: Any) -> tuple[list[Node], list[Module]]:
-    """The autograd graph that leads to tensors, and modules as far as parameters tell.
+def nodes_behind(ends: Sequence[Any], params: Any) -> tuple[list[Node], list[Module]]:
+    """The autograd graph that leads to tensors or nodes, and modules as far as parameters tell.
 
     Raises:
         ValueError: a tensor has no history.
@@ -46,8 +46,11 @@ def nodes_behind(tensors: Sequence[Any], params: Any) -> tuple[list[Node], list[
         names.name(tensor, name)
     graph = Graph(names)
     roots = []
-    for tensor in tensors:
-        history = history_of(tensor)
+    for end in ends:
+        if not isinstance(end, plugrad.Tensor):
+            roots.append(end)
+            continue
+        history = history_of(end)
         if history is None:
             raise ValueError(
                 "draw(): expected a tensor with a history, got one without grad_fn: "
@@ -154,16 +157,22 @@ def nodes_of_model(
 
 
 def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]:
-    """The operators of a captured graph, its inputs and constants."""
+    """The operators of a captured graph, its inputs and constants.
+
+    A graph knows the modules that were called while it was captured, and their parameters' names;
+    `params` adds to that.
+    """
     known = named(params)
     by_id = {id(tensor): name for name, tensor in known.items()}
     nodes: list[Node] = []
     made: dict[str, int] = {}  # by which node a value was made, or written to last
+    modules: list[Module] = []
+    numbers: dict[tuple[str, bool], int] = {}
     for each in graph.inputs:
         made[each.name] = _append(nodes, "input", each.name, str(each.meta), each.meta.shape)
     for name, value in graph.constants.items():
         if isinstance(value, plugrad.Tensor):
-            label = by_id.get(id(value), name)
+            label = by_id.get(id(value)) or graph.held[name].label or name
             what = f"{name_of_dtype(value.dtype)} constant {name}"
             made[name] = _append(nodes, "leaf", label, what, tuple(value.shape))
     for node in graph.nodes:
@@ -173,12 +182,28 @@ def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]
         number = _append(nodes, "function", "", name, shape)
         sources = dict.fromkeys(made[each] for each in node.reads() if each in made)
         nodes[number]["edges"] = [[source, 0] for source in sources]
+        nodes[number]["module"] = _module_of(node, modules, numbers)
         made.update(dict.fromkeys((*node.defines(), *node.writes), number))
-    modules: list[Module] = []
-    if hasattr(params, "named_modules"):
+    if not modules and hasattr(params, "named_modules"):
         modules = modules_of(params)
         _guess_modules(nodes, modules)
     return nodes, modules
+
+
+def _module_of(node: Any, modules: list[Module], numbers: dict[tuple[str, bool], int]) -> int:
+    """The number of the innermost module that a captured node ran in; new modules are added.
+
+    What runs backward has modules of its own, of the same names.
+    """
+    number = -1
+    for name, kind in node.scope:
+        key = name, node.backward
+        if key not in numbers:
+            numbers[key] = len(modules)
+            words = f"{kind}, backward" if node.backward else kind
+            modules.append({"name": name, "kind": words, "parent": number})
+        number = numbers[key]
+    return number
 
 
 def _append(nodes: list[Node], kind: str, label: str, name: str, shape: Sequence[int]) -> int:
