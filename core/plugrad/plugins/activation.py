@@ -1,4 +1,4 @@
-"""What happens when a backend becomes active: it is found, configured, and given kernels."""
+"""Activates a backend: finds it, configures it, and gives it kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Hooks on the configuration, without importing it, because most processes never read it."""
+"""Hooks for changes of the configuration. It does not import it, since most processes never read
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What generators of random numbers have in common: seeds, and states made of words."""
+"""What random number generators have in common: seeds, and states made of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reaches what plugins add to plugrad: `plugrad.nn`, and also `import plugrad.nn.functional`.
+"""Makes namespaces of plugins importable: `plugrad.nn`, and `import plugrad.nn.functional`.
 
 A namespace is a module of the plugin under a second name; both names give the same module object.
 """

@@ -1,7 +1,8 @@
-"""Other arrays in the place of tensors' own: what runs a step of a program at once needs.
+"""Replaces the arrays of tensors, for compilers that run a step of a program as a whole.
 
-Such a step is traced: run on stand-ins for arrays, to see what it does. `Before` is what a tensor
-was before, and makes it that again. Then the program runs, and its results become the tensors'.
+They trace a step: run it on placeholders for arrays, to see what it does. `Before` stores what a
+tensor was before, and restores it. Then the program runs, and its results become the tensors'
+arrays.
 """
 
 from __future__ import annotations

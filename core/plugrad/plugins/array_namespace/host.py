@@ -1,4 +1,4 @@
-"""Arrays between a namespace and the host: DLPack where both sides speak it, else by elements."""
+"""Arrays between a namespace and the host: by DLPack if both sides support it, else by elements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Kernels that pick elements: by index arrays, by masks, by order.
 
-Elements are picked by their position in the flattened array, with `take`, which every version of
-the standard has.
+They use the position in the flattened array and `take`, which every version of the standard has.
 """
 
 from __future__ import annotations

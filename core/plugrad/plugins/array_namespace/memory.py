@@ -1,7 +1,8 @@
-"""What arrays that are written to need: where their elements lie in memory, views that share it,
-and copies that do not.
+"""What mutable arrays need: the position of elements in memory, views that share it, and copies
+that do not.
 
-The standard has neither strides nor offsets. Libraries have: as NumPy, as PyTorch, or by DLPack.
+The standard has neither strides nor offsets, but libraries do: as in NumPy, as in PyTorch, or by
+DLPack.
 """
 
 from __future__ import annotations

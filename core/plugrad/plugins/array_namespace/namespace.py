@@ -1,4 +1,4 @@
-"""An Array API namespace and what it says it has: functions, dtypes, devices, capabilities."""
+"""An Array API namespace and what it declares: functions, dtypes, devices, capabilities."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a function can reach beside its arguments: modules, optimizers, tensors, plain values.
+"""What a function can reach: modules, optimizers, tensors and plain values.
 
 They are found through the function's closure, the globals that it names, the object it is a method
-of, and its arguments. What is found is written down in the order of finding: two walks that come
-to the same signature can use the same program, with the tensors of the later one.
+of, and its arguments. Objects are listed in the order in which they are found. If two walks give
+the same signature, they can use the same program, with the tensors of the later walk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The keys of the configuration, and what may be said under each."""
+"""The keys of the configuration, and the values that each may have."""
 
 from __future__ import annotations
 

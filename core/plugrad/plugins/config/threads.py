@@ -1,4 +1,5 @@
-"""The number of processor threads that operators may use, and its propagation to backends."""
+"""The number of threads that operators may use on the processor, and its propagation to
+backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variants of kernels that plugins provide, and what of the hardware they may use."""
+"""Variants of kernels that plugins provide, and the hardware features that they may use."""
 
 from __future__ import annotations
 

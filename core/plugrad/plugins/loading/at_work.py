@@ -1,4 +1,4 @@
-"""Lets one thread at a time load or unload a plugin."""
+"""Makes sure that only one thread at a time loads or unloads a plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conflicts: what happens when two plugins claim the same thing, and the messages."""
+"""Conflicts: settles what happens when two plugins claim the same thing, with the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the installed plugins in the metadata of distributions; imports none of them."""
+"""Finds the installed plugins in the metadata of distributions, without importing them."""
 
 from __future__ import annotations
 

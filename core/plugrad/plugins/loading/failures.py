@@ -1,4 +1,4 @@
-"""Where a plugin fails, and how to fix it."""
+"""Finds the line where a plugin fails, and says how to fix it."""
 
 from __future__ import annotations
 

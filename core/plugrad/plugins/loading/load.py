@@ -1,4 +1,4 @@
-"""Takes a plugin up and down: its hooks, what it provides, what it defined, its modules."""
+"""Loads and unloads a plugin: its hooks, what it provides, what it defined, its modules."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Finds, loads and keeps plugins. Finding reads only names; modules are imported on first use.
+"""Finds, loads and keeps plugins. Finding plugins reads only names; modules are imported on first
+use.
 
-A plugin that cannot be loaded stays in the list with its error. It affects only code that uses
+A plugin that cannot be loaded stays in the list with its error, which affects only code that uses
 it.
 """
 

@@ -1,4 +1,4 @@
-"""A plugin: where it comes from, what it provides, and what became of loading it."""
+"""A plugin: where it comes from, what it provides, and whether loading it succeeded."""
 
 from __future__ import annotations
 

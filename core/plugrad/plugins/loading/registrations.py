@@ -1,7 +1,7 @@
 """Records which plugin defined or registered what, so that it can be listed and undone.
 
-What is defined while a plugin is loaded belongs to it, except what code of another package defines
-then: that belongs to the package, and so to the plugin whose module is in it.
+What is defined while a plugin loads belongs to that plugin. What the code of another package
+defines meanwhile belongs to that package, and so to the plugin whose module is in it.
 """
 
 from __future__ import annotations

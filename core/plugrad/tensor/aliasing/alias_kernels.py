@@ -1,6 +1,6 @@
 """Kernels of operators that write into a tensor or return a view of it: memory that is shared.
 
-An in-place operator that a backend does not have is the functional one and a `copy_`.
+If a backend lacks an in-place operator, the functional one runs, followed by `copy_`.
 """
 
 from __future__ import annotations

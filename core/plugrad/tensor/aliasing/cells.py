@@ -1,6 +1,7 @@
-"""Cells: what tensors on immutable arrays have instead of common memory, and their places there.
+"""Cells: what tensors on immutable arrays have in place of shared memory, and each tensor's place
+in it.
 
-See `tensor/aliasing/functionalize.py`, which is the only one that changes them.
+Only `tensor/aliasing/functionalize.py` changes them.
 """
 
 from __future__ import annotations

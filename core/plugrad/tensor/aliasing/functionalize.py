@@ -1,9 +1,9 @@
-"""Views and writes on arrays that cannot be written to, with the results that memory would give.
+"""Views and writes on immutable arrays, with the same results as on shared memory.
 
-Tensors that would share memory share a `Cell`, which holds one array: that of the tensor which
-they are all views of. Each knows the operators that lead from there to itself. Writing to one
-puts a new array into the cell, with the new elements where that tensor has its own, and every
-other tensor of the cell takes its elements from there anew.
+Tensors that would share memory share a `Cell`. It holds one array, that of the tensor which they
+are all views of. Each tensor stores the operators that lead from there to itself. A write to one
+puts a new array into the cell, with the tensor's new elements in their place, and every other
+tensor of the cell reads its elements from there again.
 
     x = zeros(3)        cell: [0 0 0]      x: no steps
     v = x[1:]                              v: slice(0, 1)

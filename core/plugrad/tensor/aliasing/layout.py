@@ -1,4 +1,4 @@
-"""Where a tensor's elements lie in memory: `stride()`, `storage_offset()`, `is_contiguous()`."""
+"""Where a tensor's elements are in memory: `stride()`, `storage_offset()`, `is_contiguous()`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts in numbers: in which order of their dimensions strided tensors lie in memory.
+"""Memory layouts: the order of the dimensions of strided tensors in memory.
 
 An order names the dimensions, outermost first. Sizes and strides count elements.
 """

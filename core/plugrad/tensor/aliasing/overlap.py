@@ -1,7 +1,8 @@
-"""Overlap in memory: within a tensor that is written to, and between it and what is read.
+"""Checks overlap in memory: within a tensor that is written to, and between it and tensors that are
+read.
 
-What `expand` gives cannot be written to element by element. What an operator reads while it writes
-must be the same elements in the same order, or none of them.
+The result of `expand` cannot be written to element by element. An operator may read the elements
+that it writes only in the same order, or not at all.
 """
 
 from __future__ import annotations

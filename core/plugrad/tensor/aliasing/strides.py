@@ -1,8 +1,8 @@
-"""Strided memory in numbers: which of its elements an array of some sizes and strides has.
+"""Computes with strides: which elements of a memory an array of some sizes and strides has.
 
 Sizes, strides and offsets are ints, and count elements. Functions that make arrays take the array
-library as `xp`: a namespace with the names of the array API standard. Backends find all of this in
-`plugrad.plugins.strides`.
+library as `xp`: a namespace with the names of the array API standard. Backends import these
+functions from `plugrad.plugins.strides`.
 """
 
 from __future__ import annotations

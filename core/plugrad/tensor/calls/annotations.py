@@ -1,7 +1,7 @@
 """Says which argument of a function written in Python is wrong, once the function has failed.
 
-Such a function checks nothing: what does not fit raises somewhere inside. Its annotations say what
-was expected, and are looked at only then. `plugrad.plugins.arguments` is the public door.
+Such a function does not check its arguments: a wrong one raises somewhere inside. Only then are its
+annotations compared with the arguments. The public interface is `plugrad.plugins.arguments`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The second operand of an infix operator when it is neither a tensor nor a number.
 
-A NumPy array counts as a tensor on the CPU; what overrides functions is asked.
+A NumPy array counts as a tensor on the CPU; objects that override functions get the call.
 """
 
 from __future__ import annotations

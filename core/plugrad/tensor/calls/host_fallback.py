@@ -1,4 +1,4 @@
-"""Computes on another backend what one has no kernel for: slow, but it runs. Opt-in."""
+"""Runs operators for which a backend has no kernel on another backend: slow, and opt-in."""
 
 from __future__ import annotations
 

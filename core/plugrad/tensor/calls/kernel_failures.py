@@ -1,8 +1,8 @@
-"""What an operator says when a kernel has failed in an array library's words: PyTorch's.
+"""Replaces an array library's error by PyTorch's message when a kernel has failed.
 
-Arguments are checked before a kernel runs; this is for what only the array library has noticed.
-Errors that are nobody's words but the kernel's are left as they are. A kernel whose context was
-busy has not failed: it runs again. So does one whose arguments its backend can mend.
+Arguments are checked before a kernel runs; this is for errors that only the array library notices.
+Errors that the kernel itself raised are left as they are. A kernel whose context was busy has not
+failed: it runs again. So does a kernel whose arguments its backend can fix.
 """
 
 from __future__ import annotations

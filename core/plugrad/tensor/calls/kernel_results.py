@@ -1,6 +1,4 @@
-"""What a raw kernel returned: whether it is what the operator's result is, and who runs next where
-it declined.
-"""
+"""Checks what a raw kernel returned, and finds the kernel that runs next if it declined."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From kernels on arrays to kernels on tensors: prepare, unwrap, call, wrap.
+"""Makes kernels on tensors from kernels on arrays: prepare, unwrap, call, wrap.
 
-These are what stands in an operator's table for a backend, but for the elementwise ones with one
-or two operands (`elementwise_kernels`).
+An operator's table has these for a backend, except for elementwise operators with one or two
+operands (`elementwise_kernels`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`out=`: results go into tensors that are given.
+"""`out=`: writes results into given tensors.
 
-The result is computed as without `out=`. It is written into the memory of the tensor, which is
+The result is computed as without `out=`, and then written into the tensor's memory. The tensor is
 resized if its shape differs.
 """
 

@@ -1,9 +1,9 @@
-"""The native half of the override protocol: does a call go to a `__plugrad_function__`?
+"""The native half of the override protocol: decides whether a call goes to `__plugrad_function__`.
 
 `OVERRIDES.active` is false until a Tensor subclass with an override is defined, a mode is entered,
-or an argument that is not a Tensor turns out to have one; until then a public function pays for the
-protocol by one compare of that field. Once it is true, `override` looks at the arguments, and what
-it finds is called by `plugrad.overrides`, which is interpreted and not imported before.
+or an argument that is not a Tensor turns out to have one; until then the protocol costs a public
+function one comparison of that field. Once it is true, `override` looks at the arguments, and
+`plugrad.overrides`, which is interpreted and imported only then, calls the overrides that it finds.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Copies between devices: within a backend, by DLPack where two share a kind of memory, or by way
-of the host. And page-locked host memory, which makes copies overlap with work.
+"""Copies between devices: within a backend, by DLPack if two backends share a kind of memory, or
+through the host. Also page-locked host memory, with which copies overlap with computation.
 """
 
 from __future__ import annotations

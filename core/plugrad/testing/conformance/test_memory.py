@@ -1,4 +1,4 @@
-"""Memory: arrays go when the tensors go that have them, and repeated steps need no more of it."""
+"""Memory: arrays are freed with their tensors, and repeated steps need no more memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The naive engine: backward as the textbook has it, the oracle for the real one.
+"""The naive engine: backward as in the textbook, the oracle for the real one.
 
 One thread, no notes on nodes, no memory reused: count the edges that lead to each node, then run
-the nodes that wait for nothing, latest first, each once on the sum of what arrived. In the place of
-the real engine, `Tensor._execution_engine = NaiveEngine()`, it also runs hooks.
+the nodes that wait for nothing, latest first, each once on the sum of what arrived. With
+`Tensor._execution_engine = NaiveEngine()` it replaces the real engine and also runs hooks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Schedule explorer: runs a program of several threads under a scheduler of its own, many times.
 
-What a program of several threads does depends on when the operating system lets which of them
-run; an error that needs a rare order is hardly ever seen, and never again. Here the order is
-chosen by a `Strategy`, and written down:
+What a program of several threads does depends on the order in which the operating system runs them;
+an error that needs a rare order is hardly ever seen, and cannot be repeated. Here a `Strategy`
+chooses the order, and the order is recorded:
 
 * A `Scheduler` stands in for Python's `threading` where the program gets its locks and threads
   from (the engine takes any `Primitives`). Its threads are real ones, but all except one are
@@ -11,8 +11,8 @@ chosen by a `Strategy`, and written down:
   running thread asks the strategy who goes on. Between these points a thread runs alone.
 * The answers, one small number for each point at which there was a choice, are the *schedule*. The
   same schedule makes the same program do the same again.
-* When no thread can go on and some have not ended, that is a deadlock: the error says who waits
-  for what, and for which schedule.
+* If no thread can continue and some have not ended, that is a deadlock: the error says which thread
+waits for what, and gives the schedule.
 
     def program(scheduler):                   # runs as the thread "main"
         lock = scheduler.lock()
@@ -28,8 +28,8 @@ been under a lock; but compiled modules have no lines.
 `RandomWalk` and `PriorityChanges` choose at random, from a seed; `DepthFirst` goes through all
 schedules with few preemptions, which for a small program finds whatever few preemptions can cause.
 
-A program has to be deterministic but for its schedule. Locks that it lacks from the
-scheduler are not seen: they must not be held while another thread is let run.
+A program must be deterministic except for its schedule. The scheduler does not see other locks: a
+thread must not hold one when another thread is chosen to run.
 """
 
 from __future__ import annotations

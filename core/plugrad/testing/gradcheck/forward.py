@@ -1,5 +1,5 @@
-"""What gradcheck asks of forward mode: tangents against finite differences, missing tangents, and
-batches of them."""
+"""gradcheck's tests of forward mode: tangents against finite differences, missing tangents, and
+batches of tangents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`opcheck`: does an operator do what was declared of it?"""
+"""`opcheck`: checks that an operator does what its declaration says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs made of graphs: without dead code, without repetitions, with constants computed."""
+"""Passes from graph to graph: dead code elimination, common subexpressions, constant folding."""
 
 from __future__ import annotations
 

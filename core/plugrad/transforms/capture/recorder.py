@@ -1,9 +1,9 @@
 """Listens to a run of a function and makes nodes of the operators that it calls.
 
-Operators are recorded below autocast, whose casts are nodes, and where they have a derivative or a
-kernel of their own: one that is made of others all the way (CompositeImplicitAutograd) is recorded
-as these. What an operator calls once it is recorded belongs to it. Nodes of a backward pass call
-operators, too, which are recorded alike.
+Operators are recorded below autocast, whose casts are nodes, if they have a derivative or a kernel
+of their own. An operator that is only made of others (CompositeImplicitAutograd) is recorded as
+those. Calls inside a recorded operator are not recorded again. Nodes of a backward pass call
+operators too, which are recorded in the same way.
 """
 
 from __future__ import annotations

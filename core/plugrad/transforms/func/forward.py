@@ -1,7 +1,7 @@
 """`jvp`, `jacfwd`, `hessian` and `linearize`: forward mode of functions.
 
-The function runs on tensors of a level, which are dual tensors there; what the rules of operators
-compute is done one level further out, where it can be transformed again.
+The function runs on tensors of a level, which are dual tensors there. The forward rules compute one
+level further out, where they can be transformed again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`grad`, `grad_and_value` and `vjp`: reverse mode of functions.
 
-The function runs on tensors of a level, which records it. Once it is done the level has ended: the
-backward pass runs one level further out, where it can be transformed again.
+The function runs on tensors of a level, which records it, and the level ends with it. The backward
+pass runs one level further out, where it can be transformed again.
 """
 
 from __future__ import annotations

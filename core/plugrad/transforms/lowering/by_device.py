@@ -1,4 +1,5 @@
-"""A step for a compiler that takes its own backend's tensors, and in another way the host's."""
+"""A step for a compiler that compiles for its own backend's tensors, and differently for the
+host's."""
 
 from __future__ import annotations
 

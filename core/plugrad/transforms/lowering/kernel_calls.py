@@ -1,8 +1,9 @@
-"""One call of an operator as calls of kernels on arrays: what its wrapper would do, done ahead.
+"""Turns a call of an operator into calls of kernels on arrays, and does the work of its wrapper in
+advance.
 
-Wrappers of kernels check and promote arguments, and say what the result is. All of that depends on
-shapes, dtypes and devices only, which a step is captured for. What a wrapper does otherwise stays
-with it: then the call is one of the kernel on tensors.
+Wrappers of kernels check and promote arguments, and determine the result's dtype and shape. That
+depends only on shapes, dtypes and devices, which are fixed for a captured step. If a wrapper does
+anything else, the call stays a call of the kernel on tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Numbers of optimizers that a step computes with, followed: learning rates, step counts.
+"""Follows the numbers of optimizers that a step computes with: learning rates, step counts.
 
-While a step is captured, such a number is a `Followed`, a float that writes down what is computed
-from it. A program computes the same again, with the number as it is then.
+While a step is captured, such a number is a `Followed`, a float that records what is computed from
+it. A program repeats the computation with the number's current value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Captures a step while it runs for real: what cannot be captured only ends the capture."""
+"""Captures a step while it really runs. Code that cannot be captured only ends the capture."""
 
 from __future__ import annotations
 

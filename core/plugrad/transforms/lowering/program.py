@@ -1,4 +1,4 @@
-"""A captured step with its lowering: what goes in, and what a run changes beside computing."""
+"""A captured step with its lowering: its inputs, and what a run changes besides its results."""
 
 from __future__ import annotations
 

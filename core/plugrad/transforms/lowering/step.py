@@ -1,4 +1,4 @@
-"""A captured step as lowerings get it: what goes in, which operators run, what comes out."""
+"""A captured step as lowerings get it: its inputs, its operators and its outputs."""
 
 from __future__ import annotations
 

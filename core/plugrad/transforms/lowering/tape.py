@@ -1,8 +1,8 @@
 """The tape: a captured step as a flat list of calls of kernels on arrays.
 
-Kernels are looked up once. A call whose wrapper would only pass arrays on is one of the kernel; any
-other is one of the wrapper, on tensors made for it. Results of kernels that take `out=` are written
-into an arena, where values that are not needed at the same time have the same place.
+Kernels are looked up once. If a wrapper would only pass on arrays, the tape calls the kernel;
+otherwise it calls the wrapper, on tensors made for it. Results of kernels that take `out=` are
+written into an arena, where values that are not needed at the same time share memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run of the kit found out about a backend: counts by operator, topic and level."""
+"""The results of a run of the kit for a backend: counts by operator, topic and level."""
 
 from __future__ import annotations
 

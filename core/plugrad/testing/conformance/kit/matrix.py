@@ -1,4 +1,4 @@
-"""Which tests there are: a test function says what it is run on, the kit makes the tests of it."""
+"""Makes the tests: a test function says what it runs on, and the kit generates tests from it."""
 
 from __future__ import annotations
 

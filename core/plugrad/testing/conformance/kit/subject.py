@@ -1,4 +1,4 @@
-"""The backend under test: what it says it has, and tensors on its devices."""
+"""The backend under test: what it declares, and tensors on its devices."""
 
 from __future__ import annotations
 

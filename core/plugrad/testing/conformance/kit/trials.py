@@ -1,4 +1,4 @@
-"""Trials: one sample of one operator, with what is known of it from running it on the CPU."""
+"""Trials: one sample of one operator, with its results on the CPU."""
 
 from __future__ import annotations
 
