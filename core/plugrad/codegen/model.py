@@ -353,7 +353,7 @@ def _inplace(entry: Entry) -> Entry:
 def _overwriting(entry: Entry) -> Entry:
     """An in-place operator whose result has no gradient, with the gradients that this means.
 
-    Whether the new value does not depend on the tensor's former value. Autograd has to know that:
+    The new value does not depend on the tensor's former value. Autograd has to know that:
     without a node the tensor would keep the grad_fn of its former elements.
     """
     names = entry.overwrites or (entry.schema.arguments[0].name,)

@@ -15,7 +15,7 @@ class Transaction(Scope):
     Steps may run twice, and before what they undo has been done.
 
     Attributes:
-        handles: what is registered in the block: things with `remove()`.
+        handles: the registrations of the block: objects with `remove()`.
     """
 
     def __init__(self, kept: list[Any]) -> None:
@@ -31,7 +31,7 @@ class Transaction(Scope):
         self._undo.append(step)
 
     def on_success(self, step: Callable[[], object]) -> None:
-        """Have something done once nothing is undone any more."""
+        """Call a function once the registrations are final."""
         self._finish.append(step)
 
     def commit(self) -> None:
