@@ -194,7 +194,7 @@ class profile(Scope):
         self._go_on()
 
     def stop(self) -> None:
-        """End; what is being recorded is complete."""
+        """End the recording."""
         self._close_label()
         if self.current_action in RECORDING:
             self._complete()

@@ -10,7 +10,7 @@ from plugrad.dispatch.scope import Scope
 
 
 class Transaction(Scope):
-    """Context manager: what its block does is undone unless the block comes to `commit()`.
+    """Context manager: undoes what its block does unless the block reaches `commit()`.
 
     Steps may run twice, and before what they undo has been done.
 
@@ -19,7 +19,7 @@ class Transaction(Scope):
     """
 
     def __init__(self, kept: list[Any]) -> None:
-        """`kept` gets the handles of a block that comes to its end."""
+        """`kept` gets the handles of a block that ends without an error."""
         self.kept = kept
         self.handles: list[Any] = []
         self._undo: list[Callable[[], object]] = []
@@ -27,7 +27,7 @@ class Transaction(Scope):
         self._is_whole = False
 
     def on_failure(self, step: Callable[[], object]) -> None:
-        """Have something undone, before what was announced earlier."""
+        """Call `step` if the block fails, before the steps that were added earlier."""
         self._undo.append(step)
 
     def on_success(self, step: Callable[[], object]) -> None:

@@ -12,7 +12,7 @@ _forgotten: Final[list[Callable[[], None]]] = []
 
 def set_configuration_hooks(changed: Callable[[], None], forgotten: Callable[[], None]) -> None:
     """Install what follows the configuration: `changed()` is called after `set` and when its block
-    ends, `forgotten()` when environment and file are to be read again."""
+    ends, `forgotten()` before environment and file are read again."""
     _changed[:] = [changed]
     _forgotten[:] = [forgotten]
 

@@ -175,8 +175,8 @@ class Stepped:
 def step_out(state: LocalState, level: Level) -> Stepped:
     """Go one level further out, to do there what the thread's innermost level leaves to be done.
 
-    As in PyTorch, what is outside a grad is recorded unless grad mode is off, either where the
-    grad began or now.
+    As in PyTorch, calls outside a grad are recorded unless grad mode is off, either where the grad
+    began or now.
     """
     stepped = Stepped(state, level)
     state.level = level.outer

@@ -208,7 +208,7 @@ class PassingKernel:
 
 @final
 class BitViewKernel:
-    """That of a view operator: what it returns has the bits of what it is taken from."""
+    """The kernel of a view operator: its result has the bits of its input."""
 
     def __init__(self, op: Operator) -> None:
         self.op = op

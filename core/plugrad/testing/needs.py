@@ -147,7 +147,7 @@ def trace_needs(cases: Iterable[OpCase], dtypes: Iterable[str] = REAL) -> dict[s
 
 
 def learn_needs_of_plugins() -> None:
-    """Trace the cases that plugins provide of their operators, where nobody has looked yet.
+    """Trace the cases that plugins provide for their operators, if not traced yet.
 
     `availability` then knows what those decompositions take.
     """

@@ -26,7 +26,7 @@ Sizes = tuple[int, ...]
 
 
 def _target(device: Device | None, name: str, generator: object) -> Device:
-    """The device that numbers drawn on the CPU are copied to; never the CPU itself."""
+    """The device that numbers drawn on the CPU are copied to; an error for the CPU itself."""
     wanted = canonical_device(device)
     if wanted.type == "cpu":
         operator = f"plugrad::{name}"

@@ -39,7 +39,7 @@ class Key:
         kind: "device", "backend", "names" (a list of strings), "fallback", "word" (a string that
             a backend understands) or "count" (an integer from 1 on).
         default: the value if nothing is configured.
-        doc: what it is for.
+        doc: its purpose.
     """
 
     name: str

@@ -21,7 +21,7 @@ _said: Final = _Said()
 
 
 def allow(count: int) -> None:
-    """Let operators of all backends use so many threads; counts before the configuration."""
+    """Let operators of all backends use this number of threads; overrides the configuration."""
     _said.count = count
     for active in active_backends():
         apply(active)

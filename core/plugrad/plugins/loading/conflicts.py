@@ -33,7 +33,7 @@ def handle(plugin: Plugin) -> str:
 
 
 def settle_names(plugins: list[Plugin], preferred: tuple[str, ...]) -> None:
-    """Of plugins of one name, the preferred one is used; without a preference none is."""
+    """If several plugins have one name, the preferred one is used; without a preference none is."""
     for plugin in plugins:
         plugin.set_aside = None
     by_name: dict[str, list[Plugin]] = {}

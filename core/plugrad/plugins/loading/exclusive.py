@@ -84,7 +84,7 @@ def _forget_finished(key: str) -> None:
 
 
 def find_work(fullname: str) -> ModuleSpec | None:
-    """The module whose import is the work that the calling thread brought."""
+    """The module whose import runs the calling thread's work."""
     work = _local.work
     return None if work is None else ModuleSpec(fullname, _WorkLoader(work))
 

@@ -148,7 +148,7 @@ class Registrations:
                 )
 
     def makers(self, what: str, name: str) -> list[tuple[object | None, str]]:
-        """Owner and package of what has this name and still stands."""
+        """Owner and package of the existing registrations with this name."""
         with Locked(_lock):
             return [
                 (one.owner, one.package)

@@ -143,7 +143,7 @@ def enter(tensor: TensorBase, cell: Cell) -> Alias:
 
 
 def leave(tensor: TensorBase) -> None:
-    """Take a tensor out of its cell: what is written to the others concerns it no longer."""
+    """Take a tensor out of its cell: writes to the others no longer affect it."""
     place = alias_of(tensor)
     if place is not None:
         place.forget(None)

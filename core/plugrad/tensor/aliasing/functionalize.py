@@ -71,7 +71,7 @@ def join(tensor: TensorBase, source: TensorBase, step: Step | None, read: Any) -
 
 
 def repeats_elements(tensor: TensorBase) -> bool:
-    """Whether some of the tensor's elements would be one place in memory."""
+    """Whether some of the tensor's elements would share a place in memory."""
     place = alias_of(tensor)
     if place is None or not place.repeats:
         return False
@@ -143,7 +143,7 @@ def group_of(tensor: TensorBase) -> object:
 
 
 def take_over(tensor: TensorBase, source: TensorBase) -> None:
-    """Let a tensor have the array of another one, and share what is written to either."""
+    """Give a tensor the array of another one, and make them share writes."""
     if tensor._keyset & keys.FUNCTIONALIZE_BIT:
         note_array(tensor)
         leave(tensor)
@@ -292,7 +292,7 @@ class FunctionalViewKernel:
     def _take_strided(
         self, below: i64, source: TensorBase, place: Alias, args: tuple[Any, ...]
     ) -> TensorBase:
-        """Strides count in the memory, not in what a view took from there."""
+        """Strides count in the memory, not in the view's elements."""
         steps = _to_memory(place, source)
         state = current_state()
         kept = state.kept

@@ -68,10 +68,10 @@ def check_overlap(target: TensorBase, operator: str) -> None:
 def check_operands(
     target: TensorBase, args: tuple[Any, ...], operator: str, least: int = 0
 ) -> None:
-    """Whether what an operator reads is apart from what it writes.
+    """Check that the tensors that an operator reads do not overlap with the one that it writes.
 
     Args:
-        least: the target will have so many elements, if it has less.
+        least: the target will have at least this number of elements.
 
     Raises:
         RuntimeError: some elements of an operand are in the memory that is written to, and not

@@ -46,7 +46,7 @@ def placed_like(array: Any, former: Any) -> Any:
 
 
 def put_where(tensor: TensorBase, other: TensorBase) -> None:
-    """Move a tensor that nobody else has yet to where another one is."""
+    """Move a new tensor, without other references, to the place of another one."""
     keep = PLACEMENT.keep
     if keep is None:
         return

@@ -104,7 +104,7 @@ def _blocks(sizes: Sizes, strides: Sizes) -> list[tuple[int, int]]:
 
 
 def diagonal_run(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    """Of a matrix' diagonal: its first row, its first column and how many elements it has."""
+    """The first row, the first column and the number of elements of a matrix' diagonal."""
     row, column = max(-offset, 0), max(offset, 0)
     return row, column, max(min(rows - row, columns - column), 0)
 

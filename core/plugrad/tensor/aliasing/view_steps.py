@@ -84,7 +84,7 @@ def _from_memory(
 
 
 def _toggled(last: ViewStep | None, bits: i64) -> ViewStep | None:
-    """The steps, then those to what is conjugated and negated otherwise by `bits`."""
+    """The steps, followed by those that toggle conjugation and negation by `bits`."""
     if bits & CONJUGATE_BIT:
         last = ViewStep(last, _operator(_CONJ), (), -1)
     if bits & NEGATIVE_BIT:

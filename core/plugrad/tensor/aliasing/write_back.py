@@ -76,7 +76,7 @@ def put_back(root: TensorBase, steps: list[Step], value: TensorBase) -> TensorBa
 
 
 def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
-    """`source` with `value` for what one step takes from it."""
+    """`source` with `value` in place of the elements that one step takes from it."""
     op, arguments, _ = step
     name = op.name if op.namespace == "plugrad" else ""
     if name in _OWN_INVERSE:

@@ -227,7 +227,8 @@ def _is_one(cls: type[Any]) -> Callable[[Any], bool]:
 
 
 def _unmet(annotation: Any, value: Any, known: dict[str, Any]) -> str:
-    """What an annotation asks for that a value is not; "" if it is, or nobody can tell.
+    """What an annotation requires that a value does not fulfil; "" if it does, or if that is
+    unknown.
 
     `known` has the classes that annotations name.
     """
@@ -271,8 +272,8 @@ _QUICK = frozenset({"size", "stride", "backward"})
 
 
 def explain_receivers(cls: type[R]) -> type[R]:
-    """Decorator of a class of tensors: its public methods name what is not a tensor when they are
-    called on it through the class."""
+    """Decorator of a class of tensors: if a public method is called through the class on an object
+    that is not a tensor, the error names it."""
     for name, member in list(vars(cls).items()):
         if inspect.isfunction(member) and not name.startswith("_") and name not in _QUICK:
             setattr(cls, name, _explained_receiver(member))

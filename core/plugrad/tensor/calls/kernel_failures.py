@@ -39,7 +39,7 @@ _NO_LOOP = "not supported for the input types|did not contain a loop|Cannot cast
 
 
 def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception | None:
-    """The error to raise instead of what a kernel raised; None if that is to be kept."""
+    """The error to raise instead of what a kernel raised; None to keep that error."""
     if isinstance(error, MemoryError):
         return RuntimeError(out_of_memory(error))
     if isinstance(error, OverflowError):
@@ -85,7 +85,7 @@ def _add_once(error: Exception, note: str) -> None:
 
 
 def _about_signature(op: Operator, tensors: list[TensorBase]) -> str:
-    """Whose kernel it is that cannot be called, and for which operator."""
+    """The error for a kernel that cannot be called: names its owner and the operator."""
     owner = ""
     for active in active_backends():
         if tensors and active.name == tensors[0].device.type:
@@ -160,8 +160,8 @@ def run_again_or_fail(
     args: tuple[Any, ...],
     error: Exception,
 ) -> Any:
-    """Run a kernel again whose context could not be entered, or whose arguments the backend can
-    mend; raise any other error as `fail` does."""
+    """Run a kernel again if its context could not be entered, or if the backend can fix its
+    arguments; raise any other error as `fail` does."""
     try:
         return run_again(active, raw, arrays, error)
     except Exception as its_own:

@@ -19,7 +19,7 @@ from plugrad.tensor.meta.array import MetaArray
 
 
 def note_alone(op: Operator, active: ActiveBackend, raw: Any) -> None:
-    """Tell who listens that a kernel has declined; several tell themselves."""
+    """Tell listeners that a single kernel has declined; a list of candidates does so itself."""
     if not tells_itself(raw):
         found = plain(active.candidates(op.kernel_name, op.overload))
         note_declined(op.qualified_name, found[0].owner if found else "")

@@ -195,7 +195,7 @@ class RawKernel:
         return found
 
     def _check_item(self, position: int, device: Device, common: Device) -> None:
-        """Of several tensors in one argument, only indices may be on the CPU instead."""
+        """If an argument has several tensors, only indices may be on the CPU instead."""
         if not self.op.schema.arguments[position].type.element_optional:
             self._mixed(position, device, common)
         if device is not CPU:

@@ -139,7 +139,7 @@ def test_repeated_steps_keep_nothing(subject: Subject) -> None:
 
 
 def test_repeated_steps_need_no_more_memory(subject: Subject) -> None:
-    """Of the host, as far as Python and NumPy ask for it."""
+    """Host memory that Python and NumPy allocate."""
     subject.needs("mm", "relu", "mean", "sub_.Tensor")
     x = subject.random(SIZE, SIZE)
     w = subject.random(SIZE, SIZE, seed=1).requires_grad_()

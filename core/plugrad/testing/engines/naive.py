@@ -162,7 +162,8 @@ def _hooks_of(node: Any, kind: str) -> list[Any]:
 
 
 def _fit(grad: Any, metadata: Any) -> Any:
-    """`grad` summed over broadcast dimensions and cast to what the receiving node expects."""
+    """`grad` summed over broadcast dimensions and cast to the dtype that the receiving node
+    expects."""
     if grad is None or metadata is None:
         return grad
     extra = grad.ndim - len(metadata.shape)

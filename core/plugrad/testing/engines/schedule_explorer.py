@@ -183,7 +183,7 @@ class DepthFirst(Strategy):
 
 
 class Replay(Strategy):
-    """Chooses as a schedule says; where it ends, whoever runs goes on."""
+    """Follows a schedule; after its end, the running thread continues."""
 
     def __init__(self, schedule: Sequence[int]) -> None:
         self._schedule = list(schedule)
@@ -387,7 +387,7 @@ class Scheduler(Primitives):
         return not self._given_up and self._failure is None
 
     def _end(self, thread: Thread) -> Thread | None:
-        """Who goes on after a thread has ended."""
+        """The thread that continues after a thread has ended."""
         self._wake(thread)
         return self._choose(None)
 
@@ -401,7 +401,8 @@ class Scheduler(Primitives):
         return self._trace_line
 
     def _choose(self, current: Thread | None) -> Thread | None:
-        """Who goes on; None if nobody can, which is a failure unless all have ended."""
+        """The thread that continues; None if no thread can, which is a failure unless all have
+        ended."""
         ready = [t for t in self._threads if t._waits_for is None and not t.ended]
         if not ready:
             if current is not None or not all(t.ended for t in self._threads):
@@ -422,7 +423,7 @@ class Scheduler(Primitives):
         return ready[choice]
 
     def _switch(self, current: Thread) -> None:
-        """Let whoever is chosen go on; return when `current` is."""
+        """Let the chosen thread continue; return when `current` is chosen."""
         self._points += 1
         if self._points > MOST_POINTS and self._failure is None:
             self._failure = ScheduleError(
@@ -516,7 +517,7 @@ def _place(frame: FrameType | None) -> str:
 def explore(
     program: Program, strategy: Strategy, schedules: int, lines_of: Sequence[str] = ()
 ) -> int:
-    """Run a program under up to so many schedules; returns how many there were.
+    """Run a program under up to `schedules` schedules; return how many ran.
 
     Args:
         lines_of: the files every line of which is a point, unless they are compiled.

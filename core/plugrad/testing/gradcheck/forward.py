@@ -29,9 +29,9 @@ class ForwardCheck:
 
     Args:
         func: the function.
-        arguments: what it is called with; those that require grad get tangents.
-        close: whether two arrays agree, given an absolute tolerance for them.
-        shown: how an array is shown in a message.
+        arguments: its arguments; those that require grad get tangents.
+        close: says whether two arrays agree, within an absolute tolerance.
+        shown: formats an array for a message.
     """
 
     def __init__(

@@ -144,7 +144,7 @@ class Recorder(Names):
         del self.nodes[mark:]
 
     def _note_copy(self, op: Operator, args: tuple[Any, ...], result: TensorBase) -> None:
-        """An operator copies what it is about to overwrite: backward may ask for the copy."""
+        """An operator copies a tensor before it overwrites it, since backward may need the copy."""
         source = self._names.get(id(args[0]))
         now = sum(version_of(tensor) for tensor in _tensors(self._arguments))
         if source is None or now != self._version or id(result) in self._names:
@@ -334,7 +334,7 @@ class Recorder(Names):
         return False
 
     def used_nodes(self, kept: set[str]) -> list[Node]:
-        """The nodes, less copies that nobody asked for; `kept` are the names of what is needed."""
+        """The nodes without unused copies; `kept` are the names of needed values."""
         needed = set(kept)
         found: list[Node] = []
         for node in reversed(self.nodes):

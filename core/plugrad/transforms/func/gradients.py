@@ -299,7 +299,7 @@ def check_outputs(api: str, call: str, output: Any, leaves: list[Any]) -> None:
     """RuntimeError if a function did not return tensors, or returned none at all.
 
     Args:
-        output: what it returned, a tree of `leaves`.
+        output: its result, a tree of `leaves`.
     """
     if output is None or not leaves:
         shown_leaves = [None] if output is None else leaves

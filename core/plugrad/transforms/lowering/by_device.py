@@ -44,7 +44,7 @@ class ByDevice:
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        """`explain` and the rest are those of what ran last."""
+        """`explain` and other attributes are those of the program that ran last."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._last, name)

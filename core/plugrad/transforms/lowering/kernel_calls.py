@@ -45,12 +45,12 @@ class Call:
 
     Attributes:
         function: a kernel on arrays.
-        arguments: a `Ref` for an array, and for a number that is followed; `TEMPORARY` for what
-            the call before returned.
+        arguments: a `Ref` for an array, and for a number that is followed; `TEMPORARY` for the
+            result of the call before.
         writes: whether it writes to its first argument, and returns nothing that counts.
         context: the context that it runs in, or None.
-        into: whether the last argument is given as `out`.
-        otherwise: the call that is made where the function declines, or None.
+        into: whether the last argument is passed as `out`.
+        otherwise: the call to make if the function declines, or None.
         takes_out: whether the function is known to take `out`.
         joins: what makes one function of several such calls: see `Variant`; None if nothing does.
     """
@@ -298,7 +298,7 @@ def without_copy(calls: list[Call], fits: bool) -> list[Call]:
 
 
 def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[Call, list[Any]]:
-    """The call that a call comes down to for arguments like these, with the arguments.
+    """The simplest equivalent of a call for arguments like these, with its arguments.
 
     A kernel says so by an attribute `lowered`: called with the arguments, it returns a function and
     its arguments that do the same for all of such shapes and dtypes, or None.

@@ -18,7 +18,7 @@ from plugrad.transforms.capture.undo import silently
 
 
 class Observer(Recorder):
-    """A `Recorder` that never gets in the way.
+    """A `Recorder` that never makes the step fail.
 
     Attributes:
         reason: why the step has no graph; "" as long as it has one.
