@@ -141,7 +141,7 @@ _local: Final[Any] = threading.local()
 
 @final
 class _Choices:
-    """Whether any thread ever chose a device; until then nobody has to look."""
+    """Whether any thread ever chose a device; until then there is nothing to look up."""
 
     def __init__(self) -> None:
         self.made: bool = False

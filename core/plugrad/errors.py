@@ -74,4 +74,4 @@ class OperatorNotFoundError(NotImplementedError):
 
 
 class HostFallbackWarning(UserWarning):
-    """A backend lacks an operator, which is computed on the host instead, as was requested."""
+    """A backend lacks an operator, which runs on the host instead, as the configuration allows."""

@@ -127,10 +127,10 @@ def unique(
     Each nan counts by itself.
 
     Args:
-        sorted: taken for compatibility: the result is always sorted.
-        return_inverse: also where in the result each element of the input is, of the input's
-            shape, or (n) along `dim`.
-        return_counts: also how often each one is there.
+        sorted: accepted for compatibility: the result is always sorted.
+        return_inverse: also return the position in the result of each element of the input, of the
+            input's shape, or (n) along `dim`.
+        return_counts: also return how often each element occurs.
 
     Returns:
         A tensor, or a tuple if more than that was requested.

@@ -69,7 +69,7 @@ def _mask_like(input: Any, mask: Any) -> Any:
 
 
 def _kept(input: Any, mask: Any, fill: Callable[[DType], Any]) -> Any:
-    """The input with a number in place of what the mask leaves out."""
+    """The input with a number in place of masked-out elements."""
     if mask is None:
         return input
     number = F.full((), fill(input.dtype), dtype=input.dtype, device=input.device)
@@ -421,7 +421,7 @@ def std(
 
 @explains(name="softmax")
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """exp(input) by its sum along a dimension; 0 for what is left out, nan if that is all.
+    """exp(input) divided by its sum along a dimension; 0 for masked-out elements, nan if all are.
 
     >>> import plugrad
     >>> plugrad.masked.softmax(plugrad.ones(3), 0, mask=plugrad.tensor([True, True, False]))
@@ -433,7 +433,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
 
 @explains(name="log_softmax")
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The logarithm of `softmax`; -inf for what is left out.
+    """The logarithm of `softmax`; -inf for masked-out elements.
 
     >>> import plugrad
     >>> plugrad.masked.log_softmax(plugrad.ones(3), 0, mask=plugrad.tensor([True, True, False]))
@@ -489,7 +489,7 @@ def logaddexp(
     input_mask: Any = None,
     other_mask: Any = None,
 ) -> Tensor:
-    """log(exp(input) + exp(other)), without what is left out of either.
+    """log(exp(input) + exp(other)), without the masked-out elements of either.
 
     >>> import plugrad
     >>> plugrad.masked.logaddexp(

@@ -1,6 +1,6 @@
 """`plugrad.profiler`: the profiler for training loops, under the names of torch.profiler.
 
-It drives `plugrad.autograd.profiler`, which does the work, by the steps of a schedule.
+It starts and stops `plugrad.autograd.profiler`, which does the work, by the steps of a schedule.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class profile(Scope):
         self._go_on()
 
     def stop(self) -> None:
-        """End; what is being recorded is complete."""
+        """End the recording."""
         self._close_label()
         if self.current_action in RECORDING:
             self._complete()

@@ -1,4 +1,4 @@
-"""Random numbers, as `torch.random` has them: seeds, states, and generators of one's own.
+"""Random numbers, as in `torch.random`: seeds, states, and generators.
 
 >>> import plugrad
 >>> generator = plugrad.Generator().manual_seed(7)

@@ -1,4 +1,4 @@
-"""Names for annotations: what functions of plugrad take as numbers, devices and files.
+"""Types for annotations: what plugrad's functions accept as numbers, devices and files.
 
 >>> from plugrad.types import Number
 >>> isinstance(2.5, Number), isinstance("2.5", Number)

@@ -1,6 +1,6 @@
-"""The version, and what programs ask of a build of PyTorch: plugrad contains no GPU's libraries.
+"""The version, and PyTorch's constants about its build: plugrad itself contains no GPU libraries.
 
-Which CUDA a plugin provides, `plugrad doctor` says.
+`plugrad doctor` shows which CUDA version a plugin provides.
 """
 
 # Interpreted: loaded on demand.

@@ -132,7 +132,7 @@ _NUMBERS: Final[tuple[tuple[Any, _Function], ...]] = (
 
 
 def _tensor(given: Any, inputs: tuple[Any, ...]) -> Any:
-    """A tensor; a number becomes one without dimensions, beside the others."""
+    """The operand as a tensor; a number becomes a 0-dim one."""
     operand = _operand(given, inputs)
     if isinstance(operand, TensorBase):
         return operand

@@ -179,8 +179,8 @@ class TensorAttributes:
         return is_pinned(self)
 
     def record_stream(self: Any, s: Any) -> None:
-        """Note that a stream which the tensor was not made on uses it: its memory is handed out
-        again only when that stream has done what it was given until nobody refers to the tensor.
+        """Note that another stream than the tensor's own uses it. Its memory is reused only when
+        that stream has finished all work that it had when the tensor was freed.
 
         Raises:
             NotImplementedError: its device has no streams.
@@ -263,7 +263,7 @@ class TensorAttributes:
         )
 
     def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
-        """Give the tensor another shape, in place; what is new is not initialised.
+        """Change the tensor's shape in place; new elements are not initialised.
 
         Raises:
             RuntimeError: it requires grad; a size is negative.

@@ -140,8 +140,8 @@ def lobpcg(
 ) -> tuple[Tensor, Tensor]:
     """The `k` greatest or smallest eigenvalues of a symmetric matrix, and their vectors.
 
-    (*, m, m) gives values (*, k) and vectors (*, m, k) with A @ x = e * B @ x. Good where `k` is
-    small beside `m`; `linalg.eigh` finds all of them. Gradients are those of single eigenvalues,
+    (*, m, m) gives values (*, k) and vectors (*, m, k) with A @ x = e * B @ x. Good if `k` is small
+    compared with `m`; `linalg.eigh` finds all of them. Gradients are those of single eigenvalues,
     up to the second order; `A` is symmetrised first where they are requested.
 
     Args:

@@ -77,7 +77,7 @@ class OlderNames:
         raise TypeError("Tensor does not support deleting items")
 
     def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
-        """Replace each element by what a Python function returns for it; slow.
+        """Replace each element by the result of a Python function of it; slow.
 
         Raises:
             RuntimeError: the tensor requires grad.
@@ -86,8 +86,8 @@ class OlderNames:
 
     @explains
     def map_(self: Any, other: TensorBase, callable: Callable[[Any, Any], Any]) -> Any:
-        """Replace each element by what a Python function returns for it and that of `other`,
-        which has the same dtype and broadcasts; slow.
+        """Replace each element by the result of a Python function of it and of the element of
+        `other`, which must have the same dtype and broadcasts; slow.
 
         Raises:
             RuntimeError: one of the tensors requires grad, or the shapes do not fit.

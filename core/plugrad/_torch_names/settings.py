@@ -23,11 +23,11 @@ def _checked_bool(function: str, argument: str, value: object) -> bool:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for kernels that give the same bits in every run, on all threads.
 
-    Kernels that add with atomics, on GPUs, then sort what they add, which is slower; so do those
-    that write to one place more than once, whose last value wins. plugrad's other kernels are the
-    same in every run as they are: what raises in PyTorch works. A kernel of a plugin that has no
-    such algorithm raises RuntimeError, or warns if `warn_only`. What `empty` returns stays
-    undefined. JAX adds with atomics on GPUs unless XLA_FLAGS says --xla_gpu_deterministic_ops=true.
+    GPU kernels that add with atomics then sort first, which is slower. So do kernels that write
+    several values to one place; the last value wins. plugrad's other kernels give the same results
+    in every run anyway, so calls that raise in PyTorch work. A kernel of a plugin that has no such
+    algorithm raises RuntimeError, or warns if `warn_only`. What `empty` returns stays undefined.
+    JAX adds with atomics on GPUs unless XLA_FLAGS says --xla_gpu_deterministic_ops=true.
 
     >>> import plugrad
     >>> plugrad.use_deterministic_algorithms(True)
@@ -88,7 +88,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Remember how precisely float32 matrices ought to be multiplied: "highest", "high", "medium".
 
     Every backend multiplies them in float32, which is more than enough for all three. Raises
-    RuntimeError for what is not a str; another str warns, and changes nothing.
+    RuntimeError if it is not a str; any other str warns and changes nothing.
 
     >>> import plugrad
     >>> plugrad.set_float32_matmul_precision("high")
@@ -125,7 +125,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Warn every time of what plugrad otherwise warns of once in a process.
+    """Repeat every time the warnings that plugrad otherwise gives once per process.
 
     Python's own filters apply nevertheless: by default they show a warning once for each line.
     """

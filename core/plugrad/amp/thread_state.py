@@ -114,7 +114,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts that autocast keeps: the next use of a leaf casts it anew."""
+    """Clear autocast's cache of casts: the next use of a leaf casts it again."""
     clear_autocast_casts()
 
 

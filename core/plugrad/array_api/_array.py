@@ -99,7 +99,7 @@ class Array(Tensor):
 
 
 def as_array(found: Any) -> Any:
-    """New tensors, in a tuple or alone, made arrays; what is of another class stays."""
+    """New tensors, in a tuple or alone, as arrays; objects of other classes stay."""
     if type(found) is Tensor:
         found.__class__ = Array
     elif isinstance(found, tuple):
@@ -141,8 +141,8 @@ def publish(namespace: dict[str, Any]) -> None:
 
 
 def _forwards(x: Tensor, index: Any) -> tuple[Any, Any]:
-    """An index without what tensors refuse: a key; and, if slices run backwards, the axes of what
-    the key gives that have to be reversed, and the key of what is left to do then."""
+    """Translate an index that tensors refuse: a key; and, if slices run backwards, the axes of the
+    key's result to reverse, and the key to apply after that."""
     if isinstance(index, Tensor):
         return _without_lengths_of_zero(x, index), None
     keys = index if isinstance(index, tuple) else (index,)

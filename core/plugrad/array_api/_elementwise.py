@@ -69,7 +69,7 @@ def _round(x: Tensor) -> Tensor:
 
 
 def _sign(x: Tensor) -> Tensor:
-    """Of nan it is nan, where PyTorch's is 0; of complex numbers with a nan both parts are."""
+    """The sign of nan is nan, in PyTorch 0; for complex numbers with a nan both parts are nan."""
     if x.dtype.category == COMPLEX:
         return F.where(F.isnan(x), complex(_nan, _nan), F.sgn(x))
     if x.dtype.category == FLOATING:
@@ -78,7 +78,7 @@ def _sign(x: Tensor) -> Tensor:
 
 
 def _expm1(x: Tensor) -> Tensor:
-    """Of infinite complex numbers from `exp`: the formula for small ones gives nan."""
+    """Infinite complex numbers use `exp`, since the formula for small numbers gives nan."""
     if x.dtype.category == COMPLEX:
         return F.where(F.isfinite(x), F.expm1(x), F.exp(x) - 1)
     return F.expm1(x)

@@ -37,7 +37,7 @@ def floor_divide(a: Tensor, b: Tensor) -> Tensor:
 
 
 def remainder(a: Tensor, b: Tensor) -> Tensor:
-    """A zero has the sign of the divisor, but for recorded calls: gradients have no use for it."""
+    """A zero has the sign of the divisor, except in recorded calls: gradients do not need it."""
     found = F.remainder(a, b)
     if a.dtype.category != FLOATING or found.requires_grad:
         return found

@@ -90,8 +90,7 @@ setattr(variable, "Variable", Variable)  # noqa: B010  # functions declare no at
 
 def __getattr__(name: str) -> Any:
     """What is loaded when it is first used: `functional`; the profiler; forward mode; `gradcheck`
-    and `gradgradcheck`, from the test kit, which is two layers up; and SavedTensor, which nobody
-    makes."""
+    and `gradgradcheck`, from the test kit, which is two layers up; and SavedTensor."""
     if name == "gradcheck":
         return importlib.import_module("plugrad.autograd.gradcheck")
     if name == "gradgradcheck":

@@ -92,7 +92,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 def _end_levels(remaining: int) -> None:
-    """End levels until so many remain. Idempotent, also if it is stopped midway."""
+    """End levels until only that many remain. Idempotent, also if it is stopped midway."""
     global _current_level
     while len(_levels) > remaining:
         exit_level(_levels[-1])
@@ -161,7 +161,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _dual(tensor: Any, tangent: Any, level: ForwardLevel) -> Any:
-    """`dual`, also within `vmap`, where what is mapped over has a tangent for every element."""
+    """`dual`, also within `vmap`, where mapped tensors have a tangent for every element."""
     state = current_state()
     mapped: Level | None = state.level
     if mapped is None or mapped.kind != VMAP:
@@ -178,7 +178,7 @@ def _dual(tensor: Any, tangent: Any, level: ForwardLevel) -> Any:
 
 
 def _unpacked(tensor: Any) -> tuple[Any, Any]:
-    """Primal and tangent, also of what `vmap` maps over."""
+    """Primal and tangent, also of tensors that `vmap` maps over."""
     state = current_state()
     mapped: Level | None = state.level
     if mapped is None or mapped.kind != VMAP or not is_at(tensor, mapped):

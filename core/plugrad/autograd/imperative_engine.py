@@ -58,10 +58,11 @@ class ImperativeEngine:
         """One pass from `tensors`, tensors or gradient edges, with the gradients `grad_tensors`.
 
         Args:
-            keep_graph: keep what the graph saved.
+            keep_graph: keep the graph's saved tensors.
             create_graph: record the gradients' computation.
-            inputs: what is differentiated by, tensors or gradient edges; all leaves if missing.
-            allow_unreachable: None, not an error, for an input that the pass does not come to.
+            inputs: the tensors or gradient edges to differentiate with respect to; default all
+                leaves.
+            allow_unreachable: None, not an error, for an input that the pass does not reach.
             accumulate_grad: add to `.grad` of the inputs, instead of returning their gradients.
 
         Raises:

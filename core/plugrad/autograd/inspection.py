@@ -16,8 +16,8 @@ _fields: Final[dict[type, tuple[str, ...]]] = {}
 
 
 def history_of(tensor: TensorBase) -> tuple[Node, int] | None:
-    """The node that computes a tensor's gradient, as far as it has been made, and the number of
-    the input that is its gradient; None for a leaf."""
+    """The node that computes a tensor's gradient, if it exists yet, and the number of the input
+    that is its gradient; None for a leaf."""
     meta = tensor._autograd_meta
     if meta is None or meta.grad_fn is None:
         return None
@@ -43,8 +43,8 @@ def output_of(node: Node) -> tuple[tuple[int, ...], str] | None:
 
 
 def saved_by(node: Node) -> list[tuple[str, Any]]:
-    """Names of what a node has saved and not let go of, and the tensors, or what a pack hook has
-    made of them."""
+    """Names of a node's saved tensors that are not freed yet, with the tensors, or the results of a
+    pack hook."""
     cls = type(node)
     fields = _fields.get(cls)
     if fields is None:

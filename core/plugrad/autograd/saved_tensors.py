@@ -24,8 +24,8 @@ class saved_tensors_hooks(SavedTensorHooks):
     """Context manager: keep `pack_hook(tensor)` instead of every tensor that is saved for backward.
 
     When the tensor is needed, `unpack_hook` is called with what `pack_hook` returned, and must
-    return a tensor of the same content, shape, dtype and device. This holds for what operators
-    save and for `save_for_backward`. If blocks are nested, only the innermost hooks apply.
+    return a tensor of the same content, shape, dtype and device. The hooks apply to tensors saved
+    by operators and by `save_for_backward`. If blocks are nested, only the innermost hooks apply.
 
     `pack_hook` runs without recording. It must not write to its input, and its result should
     not refer to its input: an output refers to the node that saves it, so `lambda x: x` makes a
@@ -124,7 +124,7 @@ class _Mutations:
     """Which tensors are saved for backward, and the copies of those written to since.
 
     Attributes:
-        original: the saved tensors nobody wrote to.
+        original: the saved tensors without writes.
         cloned: copies, made just before the first write.
         tid_to_weakhandle: the handle of a tensor at a version.
         sid_to_tid: the saved tensors that share a storage.
@@ -165,7 +165,7 @@ class _Mutations:
         )
 
     def before_write(self, tensor: TensorBase) -> None:
-        """Copy what is saved of the memory that is about to be written to."""
+        """Copy the saved tensors that share the memory that is about to be written to."""
         storage = tensor._shared_storage
         if storage is None:
             return
@@ -182,7 +182,7 @@ def _storage_id(storage: Storage) -> _StorageId:
 
 
 class _Mutation:
-    """Whose turn it is: there is one `allow_mutation_on_saved_tensors` at a time."""
+    """The active block: only one `allow_mutation_on_saved_tensors` can be active."""
 
     def __init__(self) -> None:
         self.allowed_by: _Mutations | None = None

@@ -1,4 +1,4 @@
-"""Puts the command line together: its own commands, and those of the plugins."""
+"""Assembles the command line from its own commands and those of the plugins."""
 
 from __future__ import annotations
 

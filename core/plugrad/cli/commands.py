@@ -1,4 +1,4 @@
-"""The commands by name: what is known of them before the code behind them is imported."""
+"""The commands by name, with what is known about them before their code is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of commands, whose help shows whole sentences."""
+"""Groups of commands that show whole sentences in their help."""
 
 from __future__ import annotations
 

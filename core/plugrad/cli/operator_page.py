@@ -1,4 +1,4 @@
-"""What `plugrad ops NAME` prints of one operator."""
+"""What `plugrad ops NAME` prints about one operator."""
 
 from __future__ import annotations
 

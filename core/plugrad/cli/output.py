@@ -1,7 +1,7 @@
 """How commands answer: tables for people, JSON for programs.
 
-On a terminal everything fits its width, and sentences wrap at words. Into a pipe or a file goes a
-line for each sentence and for each row of a table, however long, unless COLUMNS says how wide.
+On a terminal everything fits its width, and sentences wrap at words. A pipe or a file gets one line
+for each sentence and each row of a table, however long, unless COLUMNS sets a width.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`plugrad stub`: the types of operators that come as YAML, for type checkers and editors."""
+"""`plugrad stub`: the types of operators declared in YAML, for type checkers and editors."""
 
 from __future__ import annotations
 

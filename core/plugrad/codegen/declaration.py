@@ -26,7 +26,7 @@ def emit_declaration(out: Source, entry: Entry, namespace: str) -> None:
 
 
 def emit_registrations(out: Source, entries: list[Entry], node_names: dict[str, str]) -> None:
-    """The tables of what does not depend on a backend; see `plugrad.ops.declaration`."""
+    """The tables of kernels that do not depend on a backend; see `plugrad.ops.declaration`."""
     tables: dict[str, list[str]] = {}
     for entry in entries:
         for kind, value in _own_kernels(entry):
@@ -53,7 +53,8 @@ def _emit_table(out: Source, start: str, words: list[str], end: str) -> None:
 
 
 def _own_kernels(entry: Entry) -> list[tuple[str, str]]:
-    """The kernels that an operator has on every backend: their kinds, and what makes each."""
+    """The kernels that an operator has on every backend: their kinds, and the function that makes
+    each."""
     found: list[tuple[str, str]] = []
     if entry.is_factory:
         # Numbers, so that no schema is parsed while plugrad is imported.

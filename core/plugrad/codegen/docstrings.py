@@ -84,7 +84,8 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _only_declares(function: _Function) -> bool:
-    """An overload, or what sets a property: the function that has the text stands beside it."""
+    """Whether it is an overload or a property's setter, whose docstring is at the function next to
+    it."""
     names = {ast.unparse(decorator).rpartition(".")[2] for decorator in function.decorator_list}
     return bool(names & {"overload", "setter", "deleter"})
 
@@ -173,7 +174,7 @@ def describe(text: str, source: str) -> str:
         source: the module that it was made of.
 
     Raises:
-        ValueError: the C is not as mypyc writes it; what is missing is named.
+        ValueError: the C is not as mypyc writes it; the message names what is missing.
     """
     module = read(source)
     if module.text:

@@ -149,7 +149,7 @@ def _entry(text: str) -> str:
 
 
 def _operands(entry: Entry) -> list[str]:
-    """Of an operator that works element by element: shapes and dtypes."""
+    """Shapes and dtypes of an elementwise operator."""
     if not entry.structure or entry.functional is not None:
         return []
     shapes = "Any shape" if len(entry.tensor_arguments()) == 1 else "Operands are broadcast"

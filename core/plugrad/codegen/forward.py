@@ -242,7 +242,7 @@ def emit_assignment(out: Source, entry: Entry, terms: list[Term], op: str, funct
 def emit_forward(
     out: Source, entries: list[Entry], qualify: Callable[[Entry, str], str], operator: str
 ) -> None:
-    """The rules of entries, and what gives them to the operators.
+    """Emit the rules of entries, and the code that attaches them to the operators.
 
     Args:
         qualify: the source of a function that an entry's expression calls by its name.

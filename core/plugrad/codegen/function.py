@@ -28,7 +28,7 @@ class Header:
     Attributes:
         text: as they stand between the parentheses.
         before: lines that run before the checks.
-        values: expressions of what was given, parameter by parameter, NumPy's names left out.
+        values: an expression of the given value for each parameter, without NumPy's names.
     """
 
     text: str
@@ -90,7 +90,7 @@ def _emit_exact(out: Source, group: Group) -> None:
 
 
 def emit_typing(out: Source, name: str, parameters: str, returned: str) -> None:
-    """Say that a function returns a Tensor, although what it returns is not checked.
+    """Declare that a function returns a Tensor, although its result is not checked.
 
     An override may return anything. Compiled code may still rely on the type, since formulas and
     composites run where nothing overrides: overloads are for the callers only.
@@ -297,7 +297,7 @@ def _call_into(entry: Entry, group: Group) -> str:
 
 
 def _emit_call(out: Source, entry: Entry, group: Group, line: str) -> None:
-    """Emit the line with what is called, and its arguments; twice where that depends on a type."""
+    """Emit the line with the call and its arguments; twice if it depends on a type."""
     names = [f"a{index}" for index in range(len(entry.schema.arguments))]
     if group.kind != "scalar_or_tensor":
         out.line(line.format(entry.identifier, ", ".join(names)))

@@ -343,7 +343,7 @@ def _forward_module(source: Path, families: list[tuple[str, list[Entry]]]) -> st
 def _node_names(entries: list[Entry]) -> dict[str, str]:
     """`MulBackward0` for `mul.Tensor`, by PyTorch's rule: the base name, numbered by overload.
 
-    A Scalar overload beside a Tensor one goes by the same name, and so does an in-place variant.
+    A Scalar overload has the same name as the Tensor overload, and so does an in-place variant.
     """
     names: dict[str, str] = {}
     counters: dict[str, int] = {}
@@ -549,7 +549,7 @@ def _return_types_module(groups: list[Group]) -> str:
 
 
 def entries_of(data: Any, family: str) -> list[Entry]:
-    """Entries of parsed YAML; EntryError names what is wrong."""
+    """Entries of parsed YAML; raises EntryError, which names the mistake."""
     if data is None:
         raise EntryError(f"{family}.yaml: the file is empty")
     return parse_entries(family, data)

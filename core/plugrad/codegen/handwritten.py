@@ -62,7 +62,8 @@ class Sources:
         return self._scope(self._package / _TENSOR[0][0]).classes["Tensor"].text or ""
 
     def _property_text(self, file: str, cls: str, name: str, entries: Mapping[str, str]) -> str:
-        """Of ``name = property(function, ..., doc=...)`` or ``name = _never(...)``."""
+        """The docstring of ``name = property(function, ..., doc=...)`` or ``name =
+        _never(...)``."""
         tree = self._trees[self._package / file]
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         for statement in next(node.body for node in classes if node.name == cls):
@@ -82,7 +83,8 @@ class Sources:
         return ""
 
     def _imported_text(self, tree: ast.Module, module: str, name: str) -> str:
-        """Of the function `name` of a module that a file imports by ``from package import``."""
+        """The docstring of the function `name` of a module that a file imports by ``from package
+        import``."""
         for statement in tree.body:
             if isinstance(statement, ast.ImportFrom) and statement.module is not None:
                 names = [alias.asname or alias.name for alias in statement.names]

@@ -203,7 +203,7 @@ def _check_functions(
     formula_functions: set[str],
     known: _Functions,
 ) -> None:
-    """EntryError for an entry that names a function which nobody gave."""
+    """EntryError if an entry names a function that was not passed."""
     operators = {entry.schema.name for entry in entries}
     for entry in entries:
         if entry.functional is not None:

@@ -67,7 +67,7 @@ class EntryError(ValueError):
     """An operator's YAML entry is wrong; the message names the file, the operator and the key.
 
     Attributes:
-        place: file and line of the entry, empty for what does not come from a file.
+        place: file and line of the entry, empty if it does not come from a file.
     """
 
     place = ""
@@ -79,12 +79,12 @@ class Entry:
 
     Attributes:
         family: the YAML file's stem; names the modules its functions come from.
-        args: pairs of an argument and what `help()` says of it, where its name does not say enough.
-        example_inplace: the example of the in-place form, which has none without.
+        args: pairs of an argument and its description in `help()`, if its name does not say enough.
+        example_inplace: the example of the in-place form, if any.
         derivatives: pairs of input names and the expression that yields their gradients.
-        forward: the forward rule, as pairs of a differentiable input and what is added for its
-            tangent: an expression, `AUTO_LINEAR` or `AUTO_ELEMENT_WISE`. The input "" stands for
-            all of them together. None if the entry has no rule.
+        forward: the forward rule, as pairs of a differentiable input and the term of its tangent:
+            an expression, `AUTO_LINEAR` or `AUTO_ELEMENT_WISE`. The input "" stands for all of them
+            together. None if the entry has no rule.
         overwrites: for an operator that is not differentiable, the arguments whose gradient its
             in-place form makes zero; none stands for the first one.
         functional: for an in-place operator made by `variants`, the entry it was made from.
@@ -154,7 +154,7 @@ class Entry:
 
     @property
     def is_method(self) -> bool:
-        """Whether tensors have it as a method: that takes an argument called `self`."""
+        """Whether tensors have it as a method: it must have an argument called `self`."""
         names = [argument.name for argument in self.schema.arguments]
         return "method" in self.variants and "self" in names
 
@@ -353,8 +353,8 @@ def _inplace(entry: Entry) -> Entry:
 def _overwriting(entry: Entry) -> Entry:
     """An in-place operator whose result has no gradient, with the gradients that this means.
 
-    What the tensor was no longer matters to what it is. Autograd has to know that: without a node
-    the tensor would keep the grad_fn of its former elements.
+    The new value does not depend on the tensor's former value. Autograd has to know that:
+    without a node the tensor would keep the grad_fn of its former elements.
     """
     names = entry.overwrites or (entry.schema.arguments[0].name,)
     return replace(

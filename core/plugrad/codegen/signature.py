@@ -110,7 +110,8 @@ def has_python_type(type: SchemaType) -> bool:
 
 
 def native_type(type: SchemaType) -> str:
-    """The annotation inside generated code: native for tensors, loose for what is passed on."""
+    """The annotation inside generated code: native for tensors, loose for values that are passed
+    on."""
     if type.base != "Tensor":
         return "Any"
     if type.is_list:

@@ -37,7 +37,7 @@ DType = dtype
 def stubs(files: Iterable[str | Path]) -> str:
     """The stub of a module that shows the functions of YAML files, for type checkers and editors.
 
-    It goes beside the module, as ``special.pyi``. Named results have a class `<name>_results`.
+    It goes next to the module, as ``special.pyi``. Named results have a class `<name>_results`.
 
     Raises:
         EntryError: an argument or result has a type that Python has none for.
@@ -78,7 +78,7 @@ def check_typed(groups: Iterable[Group]) -> None:
 
 
 def named_results(groups: Iterable[Group]) -> dict[str, list[str]]:
-    """The names of the results of operators that name all of several, as `return_types` has it."""
+    """The names of the results of operators with several named results, as in `return_types`."""
     found: dict[str, list[str]] = {}
     for group in groups:
         for entry in group.entries:
@@ -134,7 +134,7 @@ def _emit_definition(out: Source, name: str, signatures: list[str], text: str) -
 
 
 def _signatures(group: Group, method: bool, named: str) -> list[str]:
-    """What the function or method of a group may be called with, and what it then gives."""
+    """The arguments and results of the function or method of a group, one signature each."""
     entries = [
         entry for entry in group.entries if (entry.is_method if method else entry.is_function)
     ]

@@ -95,7 +95,7 @@ def clear_autocast_casts() -> None:
 
 @final
 class AutocastAsBefore(Scope):
-    """Context manager: a region in which autocast does what it did another time.
+    """Context manager: a region with the autocast state of an earlier time.
 
     Args:
         then: the state of that time; its cache is not used.
@@ -190,7 +190,7 @@ class AutocastRegion(Scope):
 
 
 def pause_autocast() -> AutocastState | None:
-    """Nothing autocasts on this thread until `resume_autocast` gets what is returned."""
+    """Switch autocast off on this thread, until `resume_autocast` gets the returned state."""
     state = current_state()
     former = state.autocast
     if former is not None:

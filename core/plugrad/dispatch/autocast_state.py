@@ -11,7 +11,7 @@ from plugrad.dtype import DType
 
 @final
 class AutocastState:
-    """Is never changed but replaced, its cache apart, since threads of devices have it from the
+    """It is replaced, never changed, except for its cache, since device threads share it with the
     thread that they work for.
 
     Attributes:

@@ -35,7 +35,7 @@ def _is_ours(frame: FrameType) -> bool:
 def is_given_by_keyword(name: str) -> bool:
     """Whether the call of plugrad that runs, which a program made, has an argument by that keyword.
 
-    It is read from the program's next instruction, so it costs nothing where nobody asks. What is
+    It is read from the program's next instruction, so it costs nothing until it is called. What is
     in a `**kwargs` is not seen.
     """
     frame: Any = caller_outside_plugrad()

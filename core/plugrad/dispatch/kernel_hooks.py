@@ -96,7 +96,8 @@ def set_kernel_factory(
 
 
 def set_missing_gradient(make: Callable[[Operator], Any]) -> None:
-    """Install what makes the Autograd kernel of an operator that should have a gradient."""
+    """Install the function that makes the Autograd kernel of an operator that should have a
+    gradient."""
     KERNEL_HOOKS.missing_gradient = make
 
 
@@ -108,8 +109,8 @@ def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
 def set_autocast(
     make: Callable[[Operator, ActiveBackend], Any], make_level_autocast: Callable[[Operator], Any]
 ) -> None:
-    """Install what makes the Autocast kernel of an operator, on a backend's tensors and on those of
-    levels; None for one it leaves alone."""
+    """Install the function that makes the Autocast kernel of an operator, on a backend's tensors
+    and on those of levels; None for one it leaves alone."""
     KERNEL_HOOKS.make_autocast = make
     KERNEL_HOOKS.make_level_autocast = make_level_autocast
 
@@ -117,24 +118,26 @@ def set_autocast(
 def set_transforms(
     make: Callable[[Operator], Any], make_outer_level: Callable[[Operator], Any]
 ) -> None:
-    """Install what makes an operator's kernels for tensors of levels: where a call comes in, and
-    where autograd is done with it."""
+    """Install the functions that make an operator's kernels for tensors of levels: before and after
+    autograd."""
     KERNEL_HOOKS.make_transforms = make
     KERNEL_HOOKS.make_outer_level = make_outer_level
 
 
 def set_forward(make: Callable[[Operator], Any]) -> None:
-    """Install what makes the ForwardAD kernel of an operator; None for one made of others."""
+    """Install the function that makes the ForwardAD kernel of an operator; None for one made of
+    others."""
     KERNEL_HOOKS.make_forward = make
 
 
 def set_math_bits(make: Callable[[Operator], Any]) -> None:
-    """Install what makes the kernel of an operator for `Conjugate` and `Negative`."""
+    """Install the function that makes the kernel of an operator for `Conjugate` and `Negative`."""
     KERNEL_HOOKS.make_math_bits = make
 
 
 def set_functional_view(make: Callable[[Operator], Any]) -> None:
-    """Install what makes the Functionalize kernel of an operator that returns a view."""
+    """Install the function that makes the Functionalize kernel of an operator that returns a
+    view."""
     KERNEL_HOOKS.functional_view = make
 
 

@@ -155,8 +155,8 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
     """Hand out a backend's bit and declare its keys `Foo`, `AutogradFoo` and `AutocastFoo`; returns
     the number.
 
-    Registering the same backend again returns the same number, unless so many others came
-    meanwhile that it was handed on.
+    Registering the same backend again returns the same number, unless many others came meanwhile
+    and one of them got it.
 
     Raises:
         ValueError: the key's name belongs to another backend or functionality.
@@ -192,8 +192,8 @@ def retire_backend_key(backend: str) -> None:
 
 
 def _hand_on(backend: str) -> int:
-    """The number of the backend that has been gone for longest. Its keys are forgotten, so that
-    kernels which were registered for them serve nobody."""
+    """The number of the backend that has been gone for longest. Its keys are removed, so kernels
+    that were registered for them are no longer used."""
     former = next(iter(_retired), "")
     if not former:
         raise RuntimeError(
@@ -207,7 +207,7 @@ def _hand_on(backend: str) -> int:
 
 
 def _rename(backend: str, number: int, name: str) -> None:
-    """Call the keys of a backend what it wants, now that it is there.
+    """Rename a backend's keys to the names that it declares, once it is registered.
 
     Kernels may have been registered for it before, under the name that it would have by default.
     """
@@ -224,7 +224,7 @@ def _rename(backend: str, number: int, name: str) -> None:
 
 
 def backend_number(backend: str) -> int:
-    """The number handed out to a backend, -1 if there is none."""
+    """The number of a backend, -1 if it has none."""
     return _backend_names.get(backend, -1)
 
 
@@ -234,7 +234,7 @@ def dense_key(number: int) -> DispatchKey:
 
 
 def autocast_key(number: int) -> DispatchKey:
-    """The key of what autocast does with a backend's tensors."""
+    """The key of autocast for a backend's tensors."""
     return _autocast[number]
 
 

@@ -100,7 +100,7 @@ class Trace:
             outer.run_hook(node, kind, hook)
 
     def release(self, node: Any) -> None:
-        """A node is about to let go of its saved tensors."""
+        """A node is about to release its saved tensors."""
         outer = self.outer
         if outer is not None:
             outer.release(node)

@@ -27,12 +27,12 @@ class LocalState:
     """One thread's state.
 
     Attributes:
-        included: key-set bits added to every call; ADInplaceOrView is, so that views of inference
-            tensors and writes to them, which lack that key, are noticed.
+        included: key-set bits added to every call; ADInplaceOrView is included, so that views of
+            inference tensors and writes to them, which lack that key, are noticed.
         kept: complement of the excluded bits; a call's key set is masked with it.
         grad_enabled: whether operations are recorded.
-        sequence_nr: what the next node created on this thread is numbered.
-        trace: who listens to dispatch, or None.
+        sequence_nr: the number of the next node created on this thread.
+        trace: the listener of dispatch, or None.
         inference_mode: whether new tensors are inference tensors.
         saved_tensor_hooks: the pairs of pack and unpack in force, innermost last; None for none.
         saved_tensor_hooks_error: why such hooks are forbidden now, or None.
@@ -45,9 +45,9 @@ class LocalState:
         overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
         function_modes: functions that give the modes which see every call of a function, innermost
             last, or None of one that is gone; None for none.
-        array_log: who is told of tensors that get other arrays; see `tensor/aliasing/array_log.py`.
+        array_log: is told of tensors that get other arrays; see `tensor/aliasing/array_log.py`.
         checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
-        autocast: what autocast does; None if it was never requested. The key is in `included` while
+        autocast: autocast's state; None if it was never requested. The key is in `included` while
             it is on for some backend.
         level: the innermost transform that runs, a `Level` of `tensor/levels.py`; None for none.
             The key is in `included` while there is one.
@@ -237,7 +237,7 @@ class Snapshot:
         self.host_numbers: bool = state.host_numbers
 
     def restore(self, state: LocalState) -> None:
-        """Make a thread's state what it was when the snapshot was taken."""
+        """Restore a thread's state from the snapshot."""
         state.included = self.included
         state.kept = self.kept
         state.grad_enabled = self.grad_enabled

@@ -93,11 +93,11 @@ class Operator:
         differentiable: whether a gradient flows; composites inherit it from what they call.
         level: "core" if every backend must be able to compute it, natively or by its decomposition,
             else "full".
-        doc: its text, of a sentence or a paragraph.
+        doc: its description, a sentence or a paragraph.
         autograd_kernel: the generated kernel that records it, which `call_*` calls natively.
-        forward_rule: its `ForwardRule`, which makes tangents of its results; None if there is none
-            because it is made of others or not differentiable, `MISSING_RULE` if somebody left it
-            out.
+        forward_rule: its `ForwardRule`, which computes the tangents of its results; None if there
+            is none because it is made of others or not differentiable, `MISSING_RULE` if somebody
+            left it out.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Operator:
         return found.kernel
 
     def forget_resolved(self) -> None:
-        """Kernels came or went: resolve anew."""
+        """Clear resolved kernels, because kernels were added or removed."""
         self.resolved = {}
         self._after_declined = {}
         self._last_call = _NOTHING_RESOLVED
@@ -376,8 +376,8 @@ class Operator:
         return found
 
     def kernel_owner(self, keyset: i64) -> tuple[str, bool]:
-        """Whose kernel a backend runs first for a key set, and whether that is somebody else than
-        the backend; empty where it has none, since the operator is decomposed, say."""
+        """The owner of the kernel that a backend runs first for a key set, and whether that is not
+        the backend itself; empty if there is no kernel, for example for a decomposed operator."""
         key, kernel = self._find(keyset)
         active = backend_by_number(key.backend) if key.functionality == keys.DENSE else None
         if active is None or kernel is self._decomposition():
@@ -475,7 +475,8 @@ def declare_new(
     level: str,
     doc: str,
 ) -> Operator:
-    """Make an operator of what `Operator` takes, and make it known: one call in generated code."""
+    """Make an operator from the arguments of `Operator` and declare it: one call in generated
+    code."""
     return declare(
         Operator(
             namespace,
@@ -493,7 +494,7 @@ def declare_new(
 
 
 def declare_again(op: Operator) -> None:
-    """Make an operator known that was retracted, in place of what has its name now."""
+    """Declare a retracted operator again, in place of the one that has its name now."""
     with LOCK:
         _operators[op.qualified_name] = op
 

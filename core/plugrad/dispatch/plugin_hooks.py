@@ -32,7 +32,7 @@ def set_registration_listener(
 ) -> None:
     """`listener(made)` is told of every operator, module of a family, `Library` that owns a
     namespace, and handle with `remove()`, before they take effect, from now on;
-    `guard(op)` raises if an operator must not be defined anew;
+    `guard(op)` raises if an operator must not be defined again;
     `maker(name)` says whose the registration of that name is."""
     _plugins.listener = listener
     _plugins.guard = guard
@@ -69,14 +69,15 @@ def check_replaceable(op: Operator) -> None:
 
 
 def maker_of(name: str) -> str:
-    """Who registered the kernel whose handle has this name: a distribution, or a package."""
+    """The distribution or package that registered the kernel whose handle has this name."""
     found = "" if _plugins.maker is None else _plugins.maker(name)
     return found or "this program"
 
 
 def note(made: Any) -> None:
-    """Tell the plugin layer of what is about to be defined or registered, which can be undone.
+    """Tell the plugin layer what is about to be defined or registered, so that it can be undone.
 
-    Before and not after: or an interrupt in between would leave what nobody knows of."""
+    Before and not after: an interrupt in between would leave a registration that is not
+    recorded."""
     if _plugins.listener is not None:
         _plugins.listener(made)

@@ -1,23 +1,24 @@
 """Scopes: every block that changes state and puts it back, however it is left.
 
 KeyboardInterrupt, or any exception that comes from outside, is raised between two bytecodes. If
-`__enter__` is a Python function, that may be after the change and before `with` knows of the block;
-in `__exit__` it may be before the change is undone. Even `with` itself forgets the block a few
-bytecodes before it calls `__exit__`. So all context managers get three things from `Scope`:
+`__enter__` is a Python function, this may happen after the change and before `with` has registered
+the block; in `__exit__` it may happen before the change is undone. Even `with` itself forgets the
+block a few bytecodes before it calls `__exit__`. So all context managers get three things from
+`Scope`:
 
 * `__enter__` and `__exit__`, which compiled have no bytecodes.
-* What was changed belongs to the scope: if the object goes while it is entered, it puts the state
-  back. `with no_grad():` holds the only reference, so that this is at once when the block is lost.
-  In an interpreted core it is when the exception's traceback goes.
-* An object that was entered by hand, `no_grad().__enter__()`, and that nobody keeps, was not meant
-  to be left, and changes the state for good.
+* The change belongs to the scope: if the object is freed while it is entered, it restores the
+  state. `with no_grad():` holds the only reference, so this happens as soon as the block is lost.
+  In an interpreted core it happens when the exception's traceback is freed.
+* An object that was entered by hand, `no_grad().__enter__()`, and is not stored, is not meant to be
+  left, and changes the state permanently.
 
-A subclass says how the former state is read, changed and put back. It may be interpreted: then an
-interrupt that comes while `change` runs has `restore` undo what was done, and one that comes while
-`restore` runs has it run again. So `restore` must be idempotent, and right after half a `change`.
+A subclass says how the former state is read, changed and restored. It may be interpreted: if an
+interrupt comes while `change` runs, `restore` undoes what was done; if it comes while `restore`
+runs, `restore` runs again. So `restore` must be idempotent, and correct after half a `change`.
 
-A function that changes state for a while uses a scope, too. `try` and `finally` are enough only in
-compiled modules, and there only if no Python code runs between the change and the `try`.
+A function that changes state temporarily also uses a scope. `try` and `finally` are enough only in
+compiled modules, and only if no Python code runs between the change and the `try`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Scope:
         raise NotImplementedError
 
     def restore(self, state: LocalState, before: Any) -> None:
-        """Make it what it was when `read` returned `before`."""
+        """Restore the state that `read` returned as `before`."""
         raise NotImplementedError
 
     def value(self) -> Any:
@@ -222,7 +223,8 @@ _LOAD_SPECIAL: Final[int] = opmap.get("LOAD_SPECIAL", -1)
 
 @final
 class _Abandoned:
-    """A scope that goes while it is entered; what it changed is put back when this goes."""
+    """Stands for a scope that was freed while entered; when it is freed itself, it restores the
+    state."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope

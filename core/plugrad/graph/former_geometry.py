@@ -50,9 +50,9 @@ def follow_base(view: ViewInfo) -> None:
 def restart(tensor: TensorBase, view: ViewInfo) -> None:
     """A view was given another array by `.data`: it stays one of its base.
 
-    As in PyTorch, what is written to it from now on counts as a write to those elements of the
-    base that the new steps and offset lead to. If these leave the base, or the view has another
-    dtype, it stays what it was.
+    As in PyTorch, later writes to it count as writes to the elements of the base that the new steps
+    and offset lead to. If these leave the base, or the view has another dtype, the view stays as it
+    was.
     """
     for op, _, _ in steps_up_to(view.last):
         if op.name in CHANGE_DTYPE:

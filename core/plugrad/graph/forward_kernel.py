@@ -7,8 +7,8 @@
 One kernel serves all operators. It is made when an operator first meets a dual tensor.
 
 The tangent of a view is a view of the tangent. So a write to a dual tensor writes to its tangent,
-and its views see that. A view that is written to gives its base a tangent if there is none, of
-which its own is a view; another view of the base finds its own there when it is asked.
+and its views see that. A write to a view gives its base a tangent if it has none, and the view's
+tangent is a view of that; other views of the base find their tangents there when they need them.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ def _first(tangents: list[Any]) -> TensorBase:
 
 
 def _zeros(value: TensorBase, like: TensorBase, dtype: DType) -> TensorBase:
-    """Zeros of a tensor's shape that take what is written from a tangent: a batch, if that is."""
+    """Zeros of a tensor's shape to which a tangent can be written: batched if the tangent is."""
     zeros: TensorBase = operators["new_zeros"](value, sizes_of(like), dtype=dtype)
     return zeros
 

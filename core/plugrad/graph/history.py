@@ -57,7 +57,7 @@ def try_grad_accumulator(tensor: TensorBase) -> Node | None:
 
 
 def grad_accumulator(tensor: TensorBase) -> Node:
-    """The AccumulateGrad node of a leaf; made anew when no graph keeps one alive."""
+    """The AccumulateGrad node of a leaf; a new one if no graph keeps one alive."""
     node = try_grad_accumulator(tensor)
     if node is None:
         made: Node = _factories.accumulate_grad(tensor)
@@ -139,8 +139,8 @@ def next_sequence_nr() -> i64:
 
 
 def set_history(tensor: TensorBase | None, node: Node) -> None:
-    """Make `node` the grad_fn of a forward output. A gradient that nobody asked for may be missing;
-    integer outputs, which come after the others, carry none and are not inputs of the node."""
+    """Make `node` the grad_fn of a forward output. Gradients that are not needed may be missing.
+    Integer outputs come after the others; they have no gradient and are not inputs of the node."""
     if tensor is None:
         node._add_input_metadata(None)
         return
@@ -164,8 +164,8 @@ def set_gradient_edge(tensor: TensorBase, node: Node, input_nr: i64) -> None:
 
 
 def set_creation_meta(tensor: TensorBase, creation_meta: i64) -> None:
-    """Say how a view was made, one of the constants of `plugrad.tensor.base`; what is not a view
-    stays as it is.
+    """Store how a view was made, as one of the constants of `plugrad.tensor.base`; tensors that are
+    not views stay as they are.
 
     A custom Function marks its outputs `IN_CUSTOM_FUNCTION`, or `MULTI_OUTPUT_NODE` if there are
     several: from then on `check_inplace` and `grad_fn_of` refuse recorded writes to them.
@@ -188,7 +188,7 @@ def grad_fn_of(tensor: TensorBase) -> Node | None:
 
 
 def refresh_view(tensor: TensorBase) -> None:
-    """Make a view's grad_fn anew if its memory was written to since it was made."""
+    """Regenerate a view's grad_fn if its memory was written to since it was made."""
     view = tensor._view_info
     if view is None:
         return
@@ -235,7 +235,7 @@ def check_inplace(tensor: TensorBase) -> None:
 
 
 def has_grad_fn(tensor: TensorBase) -> bool:
-    """Whether the tensor has a grad_fn now; a view's is not brought up to date."""
+    """Whether the tensor has a grad_fn now; does not regenerate that of a view."""
     meta = tensor._autograd_meta
     return meta is not None and meta.grad_fn is not None
 
@@ -290,7 +290,7 @@ def _replace_grad_fn(tensor: TensorBase, node: Node, number: i64) -> None:
 
 
 def move_hooks(meta: AutogradMeta, node: Node, number: i64) -> None:
-    """Output `number` of `node` takes the place of what a tensor was so far.
+    """Move a tensor's hooks when it becomes output `number` of `node`.
 
     Its gradient hooks stay with the former node, or end if it was a leaf; hooks that are
     registered from now on are another dict. Retaining the gradient goes on at the new place.

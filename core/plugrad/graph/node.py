@@ -123,7 +123,8 @@ class NodeHooks:
 
 @final
 class _Creation:
-    """Who is told of every new node: anomaly mode, which notes where it was made."""
+    """Holds the function that is called for every new node: anomaly mode, which records where it
+    was made."""
 
     def __init__(self) -> None:
         self.listener: Any = None
@@ -471,7 +472,7 @@ UNDEFINED_INPUT: Final = InputMetadata(
 
 @final
 class _Last:
-    """The metadata that was made last; nobody changes it."""
+    """The metadata that was made last; it is never changed."""
 
     def __init__(self) -> None:
         self.metadata = InputMetadata((), ANY_DTYPE, Device("", None))

@@ -186,7 +186,7 @@ def _missing(node: Node, name: str) -> AttributeError:
 def kept_by(node: Node, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
     """What fields of a node hold: names, and tensors or what pack hooks returned.
 
-    Nothing is unpacked; what the node has let go of is left out.
+    Unpacks nothing, and leaves out tensors that the node has freed.
     """
     found: list[tuple[str, Any]] = []
     for field in fields:

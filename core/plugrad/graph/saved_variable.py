@@ -165,7 +165,7 @@ class SavedVariable:
 
     def unpack_for_function(self, node: Node) -> TensorBase:
         """`unpack` for a custom Function, whose backward may use tensors that were detached in
-        place: what it saved is not told from what it was given."""
+        place: its saved tensors are not distinguished from its arguments."""
         tensor = self.tensor
         if tensor is not None and self.output_nr == NON_LEAF:
             if i32(version_of(tensor)) != self.saved_version:
@@ -275,7 +275,7 @@ class SavedVariable:
         return result
 
     def _grad_fn(self, node: Node | None) -> Node | None:
-        """The grad_fn of what `unpack` returns, unless that is the original tensor."""
+        """The grad_fn of the tensor that `unpack` returns, unless it is the original one."""
         if self.output_nr == LEAF:
             return None
         packed = self.packed
@@ -381,7 +381,7 @@ def save(tensor: TensorBase | None) -> SavedVariable | None:
 
 
 def raise_freed() -> NoReturn:
-    """What happens to those who need saved tensors after they were let go."""
+    """Raise the error for saved tensors that are needed after they were freed."""
     raise RuntimeError(FREED_MESSAGE)
 
 

@@ -85,8 +85,8 @@ def not_implemented(name: str, reason: str = "") -> NoReturn:
 
 
 def copy_of(tensor: TensorBase) -> TensorBase:
-    """A copy of what an in-place operator is about to overwrite and its gradient needs; that of a
-    dual tensor has its tangent, although forward mode is off while the operator is recorded."""
+    """A copy of a tensor that an in-place operator overwrites and its gradient needs. A dual
+    tensor's copy has its tangent, although forward mode is off while the operator is recorded."""
     state = current_state()
     kept = state.kept
     if tensor._keyset & FORWARD_AD_BIT:

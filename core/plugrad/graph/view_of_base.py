@@ -45,8 +45,8 @@ class ViewOfBase(Node):
     """Gradient of several views, one of the other, as one node.
 
     Attributes:
-        nodes: theirs, the last view's first.
-        output_nrs: which output of its node each view is.
+        nodes: their nodes, the last view's first.
+        output_nrs: the output of its node that each view is.
     """
 
     def __init__(self, tensor: TensorBase, base: TensorBase) -> None:

@@ -51,7 +51,7 @@ def write_functionally(
 
 
 def _result(op: Operator, values: tuple[Any, ...]) -> TensorBase:
-    """What the elements are to be: by the functional operator, or written into a copy."""
+    """The new elements: from the functional operator, or written into a copy."""
     functional = _functional_of(op)
     if op.name == "copy_":
         target: TensorBase = values[0]

@@ -90,7 +90,7 @@ class _Layout:
 
 
 class _Call:
-    """One call on its way through the Function: what is not an argument of the operator."""
+    """The data of one call that passes through the Function beside the operator's arguments."""
 
     def __init__(self, keyset: int, layout: _Layout, grad_enabled: bool) -> None:
         self.keyset = keyset
@@ -129,7 +129,7 @@ class AutogradKernel:
 
     @property
     def needs_forward_rule(self) -> bool:
-        """Whether a dual tensor is an error, so that it is not taken for its primal."""
+        """Whether a dual tensor is an error here, rather than silently treated as its primal."""
         return self.rule.jvp is None
 
     def __call__(self, keyset: int, *values: Any) -> Any:

@@ -52,7 +52,7 @@ class FakeContext:
 
 
 class SizesContext(FakeContext):
-    """The context of somebody who checks a fake: sizes are numbers that nobody uses."""
+    """The context for checking a fake: sizes are numbers that occur nowhere else."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         if min < 0:
@@ -123,7 +123,7 @@ class FakeKernel:
 class MissingFake:
     """The fake of an operator in Python that was given none.
 
-    One that only writes, or returns what it writes to, needs none.
+    An operator that only writes, or returns the tensors that it writes to, needs none.
     """
 
     def __init__(self, op: Operator, shown: str, hint: str) -> None:

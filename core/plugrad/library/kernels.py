@@ -85,7 +85,8 @@ class OnArrays:
 
 
 def written_results(op: Operator, values: tuple[Any, ...]) -> Any:
-    """What an operator returns that only returns what it wrote to; None for another one."""
+    """The results of an operator that returns only tensors that it wrote to; None for another
+    one."""
     written = {
         argument.type.alias: value
         for argument, value in zip(op.schema.arguments, values, strict=True)
@@ -144,7 +145,7 @@ def check_results(op: Operator, function: Callable[..., Any], out: Any) -> None:
 
 
 def share_memory(a: TensorBase, b: TensorBase) -> bool:
-    """Whether two tensors are views of the same memory, as far as their arrays tell."""
+    """Whether two tensors are views of the same memory, judging by their arrays."""
     if a is b or a._backend_array is b._backend_array:
         return True
     if a._shared_storage is not None and a._shared_storage is b._shared_storage:

@@ -383,7 +383,7 @@ def _find(qualname: str) -> Operator:
 
 
 def _target(op: Any, function: str) -> Operator | CustomOpDef:
-    """What is to be registered for: an operator, or the definition that `custom_op` made."""
+    """The target of a registration: an operator, or the definition that `custom_op` made."""
     if isinstance(op, CustomOpDef):
         return op
     if isinstance(op, OpOverload):

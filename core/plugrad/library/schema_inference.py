@@ -43,7 +43,8 @@ def infer_schema(
         prototype_function: annotated in full; defaults and keyword-only parameters are kept.
         mutates_args: names of the arguments that the function writes to, or "unknown": all Tensors.
         op_name: the operator's name, which the schema then begins with.
-        tags: `Tag.inplace` and `Tag.out` say that what is written to is also returned.
+        tags: `Tag.inplace` and `Tag.out` say that the tensors that are written to are also
+            returned.
 
     Raises:
         ValueError: an annotation is missing, cannot be read, or has no counterpart in schemas.

@@ -10,16 +10,16 @@ from plugrad.dispatch.scope import Scope
 
 
 class Transaction(Scope):
-    """Context manager: what its block does is undone unless the block comes to `commit()`.
+    """Context manager: undoes what its block does unless the block reaches `commit()`.
 
     Steps may run twice, and before what they undo has been done.
 
     Attributes:
-        handles: what is registered in the block: things with `remove()`.
+        handles: the registrations of the block: objects with `remove()`.
     """
 
     def __init__(self, kept: list[Any]) -> None:
-        """`kept` gets the handles of a block that comes to its end."""
+        """`kept` gets the handles of a block that ends without an error."""
         self.kept = kept
         self.handles: list[Any] = []
         self._undo: list[Callable[[], object]] = []
@@ -27,11 +27,11 @@ class Transaction(Scope):
         self._is_whole = False
 
     def on_failure(self, step: Callable[[], object]) -> None:
-        """Have something undone, before what was announced earlier."""
+        """Call `step` if the block fails, before the steps that were added earlier."""
         self._undo.append(step)
 
     def on_success(self, step: Callable[[], object]) -> None:
-        """Have something done once nothing is undone any more."""
+        """Call a function once the registrations are final."""
         self._finish.append(step)
 
     def commit(self) -> None:

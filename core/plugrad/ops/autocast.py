@@ -196,7 +196,7 @@ def _make_autocast_kernel(op: Operator, active: ActiveBackend) -> AutocastKernel
 
 @final
 class LevelAutocastKernel:
-    """Autocast of tensors of a level: what it would be on the backend that they come down to."""
+    """Autocast of tensors of a level, as on the backend of the tensors that they wrap."""
 
     def __init__(self, op: Operator) -> None:
         self.op = op

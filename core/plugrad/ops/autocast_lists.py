@@ -280,8 +280,8 @@ UNTOUCHED: Final = _names(
 
 
 def policy_of(op: Operator, device_type: str) -> str:
-    """What autocast for a device type does with an operator of plugrad's own; "" for nothing, and
-    "whole" for what is to run as it does outside a region."""
+    """Autocast's policy for one of plugrad's operators on a device type; "" for none, and "whole"
+    for an operator that runs as outside a region."""
     if op.namespace != "plugrad":
         return ""
     table = _CPU if device_type == "cpu" else _ACCELERATOR

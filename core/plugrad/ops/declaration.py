@@ -56,7 +56,7 @@ def name_nodes(names: dict[str, Any], table: str) -> None:
 
 
 def words(table: str) -> Iterator[tuple[str, str]]:
-    """The entries of a table: what is in front of the equals sign, and what is behind it."""
+    """The entries of a table: the parts before and after the equals sign."""
     for word in table.split():
         identifier, _, value = word.partition("=")
         yield identifier, value

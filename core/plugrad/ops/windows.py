@@ -124,7 +124,7 @@ class Windows:
         self.out = out
 
     def values(self) -> tuple[object, ...]:
-        """What the kernels of pooling get of it: all but the sizes."""
+        """The values that kernels of pooling get: all except the sizes."""
         return (self.kernel, self.stride, self.padding, self.dilation, self.out)
 
     def extents(self) -> Ints:
@@ -160,7 +160,8 @@ class Windows:
         return list(itertools.product(*[range(size) for size in self.kernel]))
 
     def reads(self) -> list[tuple[Any, ...]]:
-        """For each tap, in the order of `taps`, the index of what it reads in the padded array."""
+        """For each tap, in the order of `taps`, the index of the elements that it reads in the
+        padded array."""
         along: list[list[slice]] = []
         for axis, extent in enumerate(self.extents()):
             stride, dilation = self.stride[axis], self.dilation[axis]
@@ -250,8 +251,8 @@ class Windows:
         """What average pooling divides each window's sum by, an `int` if that is one number for all
         of them, else an array of the shape `out`, int64.
 
-        With `count_include_pad` padding counts, but for what `ceil_mode` has windows reach behind
-        it. Taps are taken to be side by side: average pooling has no dilation.
+        With `count_include_pad` padding counts, except positions behind it that `ceil_mode` lets
+        windows reach. Taps are taken to be side by side: average pooling has no dilation.
         """
         if divisor_override is not None:
             return divisor_override

@@ -105,7 +105,7 @@ def _overridable_property(
 
 
 def _overridable_entry(name: str) -> property:
-    """Of a field where TensorBase is interpreted: an entry of the tensor's dict."""
+    """The entry of a field in the tensor's dict, where TensorBase is interpreted."""
 
     def get(tensor: Any) -> Any:
         try:
@@ -120,6 +120,6 @@ def _overridable_entry(name: str) -> property:
 
 
 def _is_asked_by_core() -> bool:
-    """Whether a field is read by the interpreted core, which, compiled, would ask nobody."""
+    """Whether the interpreted core reads a field; the compiled core would not ask overrides."""
     caller = str(sys._getframe(2).f_globals.get("__name__", ""))
     return caller.startswith("plugrad.") and not caller.startswith("plugrad.overrides")

@@ -141,7 +141,7 @@ class _Listener(Trace):
 
 
 class _Inside(Scope):
-    """The time in which a mode works: it is off, and so is what has had its turn."""
+    """While a mode runs: it is off, and so are the modes that have already run."""
 
     def __init__(self, outer: Trace | None) -> None:
         self._outer = outer

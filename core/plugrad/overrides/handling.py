@@ -140,7 +140,7 @@ def _convert(result: Any, cls: Any) -> Any:
 def handle_plugrad_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], /, *args: Any, **kwargs: Any
 ) -> Any:
-    """What overrides make of a call: for functions written by hand that are to be overridable.
+    """Pass a call to its overrides: for handwritten functions that should be overridable.
 
     Args:
         public_api: the function that was called.

@@ -33,8 +33,8 @@ class Mode(Scope):
     def held(self) -> Callable[[], Any]:
         """What the state keeps of the mode while it is on: a function that gives the mode.
 
-        A mode that the state kept alive would not go with its block, if `with` loses that. One that
-        was entered by hand and that nobody keeps is meant to stay.
+        A mode that the state kept alive would not go with its block, if `with` loses that. A mode
+        that was entered by hand and is not stored is meant to stay.
         """
         return weakref.ref(self) if self._entries else lambda: self
 

@@ -1,7 +1,7 @@
 """Plugins: everything that a backend or operator plugin needs, and how the process finds them.
 
-Importing this is cheap on purpose: pluggy, the metadata of the installed distributions and the
-plugins themselves are only looked at on first use.
+Importing this module is cheap: it reads pluggy, the metadata of the installed distributions and the
+plugins only on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What happens when a backend becomes active: it is found, configured, and given kernels."""
+"""Activates a backend: finds it, configures it, and gives it kernels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load_backend(name: str) -> Backend:
 
 
 def configure(backend: Backend) -> None:
-    """Hand a backend its options: what is configured, over its own defaults.
+    """Pass a backend its options: the configured ones, over its own defaults.
 
     Raises:
         ConfigError: it has no option of that name, or cannot use the value.

@@ -1,4 +1,4 @@
-"""What functions written in Python say of arguments that do not fit: PyTorch's words."""
+"""Gives functions written in Python PyTorch's error messages for wrong arguments."""
 
 from plugrad.tensor.calls.annotations import explain_constructors, explains
 

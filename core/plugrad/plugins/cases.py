@@ -1,4 +1,4 @@
-"""Descriptors of operator samples: what an operator is called with, without making any tensor."""
+"""Descriptors of operator samples: the arguments of a call, described without making tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Hooks on the configuration, without importing it, because most processes never read it."""
+"""Hooks for changes of the configuration. It does not import it, since most processes never read
+it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _forgotten: Final[list[Callable[[], None]]] = []
 
 def set_configuration_hooks(changed: Callable[[], None], forgotten: Callable[[], None]) -> None:
     """Install what follows the configuration: `changed()` is called after `set` and when its block
-    ends, `forgotten()` when environment and file are to be read again."""
+    ends, `forgotten()` before environment and file are read again."""
     _changed[:] = [changed]
     _forgotten[:] = [forgotten]
 

@@ -1,4 +1,4 @@
-"""What generators of random numbers have in common: seeds, and states made of words."""
+"""What random number generators have in common: seeds, and states made of words."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["SeededGenerator"]
 class SeededGenerator:
     """A stream that starts from a seed, and whose state is the seed and a few words of 64 bits.
 
-    What `plugrad.plugins.Generator` asks for, but for what the words mean. A backend's generator
-    says that, and gives its kernels something to draw from:
+    Implements `plugrad.plugins.Generator`, except for the meaning of the words. A backend's
+    generator says that, and gives its kernels something to draw from:
 
     >>> from plugrad.plugins.generators import SeededGenerator
     >>> class Counting(SeededGenerator):

@@ -89,7 +89,7 @@ def plugrad_variants() -> Mapping[str, Sequence[Variant] | Callable[[], Sequence
 
 @hookspec
 def plugrad_namespaces() -> Mapping[str, str]:
-    """Attributes of plugrad that the plugin provides, and what is loaded on their first use.
+    """Attributes of plugrad that the plugin provides, and the modules that their first use loads.
 
     ``{"nn": "plugrad_nn.nn"}`` provides a module, which can then also be imported as `plugrad.nn`;
     ``{"save": "plugrad_nn.serialization:save"}`` provides an object in a module.

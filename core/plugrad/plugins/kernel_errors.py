@@ -1,4 +1,4 @@
-"""What kernels raise, in PyTorch's words: the messages and the errors that are made of them."""
+"""Errors for kernels to raise, with PyTorch's messages."""
 
 from plugrad.dispatch.backends.kernel_errors import (
     NEGATIVE_REPEATS,

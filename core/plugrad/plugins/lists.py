@@ -1,9 +1,8 @@
-"""Operators of lists: `runs_at_once` says whether one is one call of a backend's kernel.
+"""Operators on lists: `runs_at_once` says whether a call is one call of a backend's kernel.
 
-Kernels of lists of arrays are made of those on one: a loop with nothing of the core in between.
-
-`fused_lists(kernels)` serves any backend; one that can do better, by one launch or one program for
-all arrays, writes `_fused_lists` itself.
+Kernels on lists of arrays are made of kernels on one array: a loop without dispatch.
+`fused_lists(kernels)` works for any backend; a backend that needs only one launch or one program
+for all arrays provides `_fused_lists` itself.
 """
 
 # Interpreted: few backends ask for it, and it only loops.

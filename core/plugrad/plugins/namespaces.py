@@ -1,4 +1,4 @@
-"""Reaches what plugins add to plugrad: `plugrad.nn`, and also `import plugrad.nn.functional`.
+"""Makes namespaces of plugins importable: `plugrad.nn`, and `import plugrad.nn.functional`.
 
 A namespace is a module of the plugin under a second name; both names give the same module object.
 """
@@ -31,7 +31,7 @@ def load_namespace(name: str) -> Any:
     """The module, or the object in a module, that a plugin claims as ``plugrad.<name>``.
 
     Raises:
-        ModuleNotFoundError: it is known which distribution has it, and that is not installed.
+        ModuleNotFoundError: a known distribution provides it, and is not installed.
         PluginError: the plugin that claims it cannot be used.
         AttributeError: no plugin claims it.
     """
@@ -47,8 +47,8 @@ def load_namespace(name: str) -> Any:
 
 
 def claimed_names() -> set[str]:
-    """What plugins, and what stands in for them, add to plugrad, as far as it is known without
-    importing one that nobody has used yet; for `dir()`."""
+    """Names that plugins and their substitutes add to plugrad, as far as known without importing
+    unused plugins; for `dir()`."""
     plugins = get_manager().discovered()
     names = set(STAND_INS)
     for name, owner in PUBLISHED.items():
@@ -61,7 +61,7 @@ def claimed_names() -> set[str]:
 
 
 def _unknown(name: str) -> AttributeError:
-    """The error about a name that plugrad does not have; it says what may have been meant."""
+    """The error about a name that plugrad does not have; it suggests similar names."""
     face = sys.modules["plugrad"]
     # Programs ask for private names to see whether they are there: nobody misspells one.
     close = "" if name.startswith("_") else _close_to(name, len(vars(face)))
@@ -134,8 +134,8 @@ class _SubmoduleFinder:
 
 
 def _alias(fullname: str, real: str) -> ModuleSpec:
-    """The spec of a second name. It says whether that is a package: so `python -m` finds what it
-    is to run, its `__main__` or the module itself."""
+    """The spec of a second name. It says whether that is a package, so `python -m` finds what to
+    run: its `__main__` or the module itself."""
     from importlib.util import find_spec
 
     try:

@@ -1,4 +1,4 @@
-"""The functions of a plugin's operators, for the module that the plugin shows to its users."""
+"""The functions of a plugin's operators, for the plugin's public module."""
 
 from __future__ import annotations
 

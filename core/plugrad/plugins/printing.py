@@ -1,4 +1,4 @@
-"""For plugins by which plugrad stands for another library: under which name objects print."""
+"""For plugins that let plugrad replace another library: the name under which objects print."""
 
 from __future__ import annotations
 

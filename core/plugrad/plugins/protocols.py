@@ -1,4 +1,4 @@
-"""The types of the objects that a backend passes to the core, for authors and type checkers.
+"""The types of the objects that a backend passes to the core, for plugin authors and type checkers.
 
 These are protocols: a class with the methods conforms without inheriting.
 """

@@ -1,8 +1,9 @@
-"""Which releases fit each other: what a plugin's distribution requires of plugrad.
+"""Which releases are compatible: the range of plugrad versions that a plugin's distribution
+requires.
 
-`tools/release.py` and `plugrad new` write ranges that follow the rule of `fitting_range`. pip keeps
-to the ranges; `misfit` finds what got past it, as by ``pip install --no-deps``. Nothing of plugrad
-is imported here, since tools load this module before plugrad is whole.
+`tools/release.py` and `plugrad new` write ranges that follow the rule of `fitting_range`. pip
+respects the ranges; `misfit` finds installations that bypass it, as by ``pip install --no-deps``.
+This module imports nothing from plugrad, since tools load it before plugrad is built.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 KeyboardInterrupt is raised between two bytecodes: in an `__enter__` that is a Python function it
 may come after the change and before `with` knows of the block. A subclass of `Scope` says how its
-state is read, changed and restored, and `Scope` sees to the rest; its `restore` may run twice.
-`Undone`, `Swapped`, `SwappedItems` and `Locked` are scopes for common cases. A lock that lives as
-long as its module is announced to `hold_while_forking`, so that the child of a fork never finds it
-held by a thread that it lacks.
+state is read, changed and restored, and `Scope` does the rest. `restore` may run twice. `Undone`,
+`Swapped`, `SwappedItems` and `Locked` are scopes for common cases. Pass a lock that lives as long
+as its module to `hold_while_forking`, so that the child of a fork never finds it held by a thread
+that does not exist there.
 
     >>> from plugrad.plugins.scopes import Scope
     >>> settings = {"exact": False}

@@ -125,12 +125,12 @@ def forget_configuration() -> None:
 
 
 def forget_choice() -> None:
-    """Choose anew at the next use: the configuration may say something else now."""
+    """Choose again at the next use, because the configuration may have changed."""
     _configured.choice = None
 
 
 def source_of(backend: str) -> str:
-    """Who chose a backend, if it was neither an argument nor named in code; otherwise empty."""
+    """What chose a backend, unless it was an argument or named in code; otherwise empty."""
     choice = _configured.choice
     if choice is None or choice.device.type != backend or choice.source == _BUILT_IN:
         return ""
@@ -138,11 +138,11 @@ def source_of(backend: str) -> str:
 
 
 def how_to_choose(backend: str = "") -> str:
-    """A sentence for people who want another device than they got.
+    """A sentence that says how to choose another device.
 
     Args:
-        backend: the one to name; by default a published one that this machine can use and that is
-            not chosen already, with what installs it if nothing else is there.
+        backend: the backend to name; by default a published one that this machine can use and that
+            is not chosen already, with the install command if no other is installed.
     """
     from plugrad.plugins.loading.messages import has_nvidia_gpu
     from plugrad.plugins.loading.published import distribution_of

@@ -1,5 +1,5 @@
-"""Numbers at equal distances and triangles' indices: what kernels of `linspace`, `logspace`,
-`tril_indices` and `triu_indices` begin with; and the last number of a range, for `uniform_`."""
+"""Equally spaced numbers and indices of triangles, for kernels of `linspace`, `logspace`,
+`tril_indices` and `triu_indices`; and the last number of a range, for `uniform_`."""
 
 from plugrad.tensor.creation.spacing import largest_below, spaced, triangle
 

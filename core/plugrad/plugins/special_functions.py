@@ -1,4 +1,4 @@
-"""Special functions of real NumPy arrays, for backends whose arrays are there."""
+"""Special functions of real NumPy arrays, for backends with arrays on the host."""
 
 from plugrad.ops.special_functions import function_named
 

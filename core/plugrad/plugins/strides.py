@@ -1,5 +1,5 @@
-"""Strided memory in numbers: what kernels of views have to find out about it. And, for backends
-whose arrays can be spread over several devices, `set_placement`: what is written stays in place."""
+"""Computes with strides, for kernels of views. For backends whose arrays can be spread over several
+devices, `set_placement` keeps written arrays in place."""
 
 from plugrad.tensor.aliasing.placement import set_placement
 from plugrad.tensor.aliasing.strides import (

@@ -1,8 +1,8 @@
-"""What a plugin needs that traces steps: runs them on stand-ins for arrays, to see what they do.
+"""For plugins that trace steps: run them on placeholders for arrays, to see what they do.
 
-`Listener` sees every operator that is called, every node that runs backward and what happens to
-tensors beside; `listening` has one listen to this thread. `Before`, `put_arrays` and the others
-give tensors other arrays.
+`Listener` sees every operator call, every node that runs backward and every other change of
+tensors; `listening` makes one listen to this thread. `Before`, `put_arrays` and the others give
+tensors other arrays.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def mode() -> tuple[bool, bool, frozenset[tuple[str, DType]]]:
 
 
 def is_direct(tensor: Any) -> bool:
-    """Whether the tensor's array may be read and written to without an operator: nobody listens to
-    this thread, no transform maps over the tensor, and the array is memory that has the tensor's
-    values, not their conjugates or negatives."""
+    """Whether the tensor's array may be read and written to without an operator: this thread has no
+    listener, no transform maps over the tensor, and the array holds the tensor's values, not their
+    conjugates or negatives."""
     state = current_state()
     return (
         state.trace is None

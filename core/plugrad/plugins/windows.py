@@ -1,9 +1,9 @@
-"""What kernels of pooling and convolution need to know that has nothing to do with arrays.
+"""The geometry of windows, without arrays, for kernels of pooling and convolution.
 
-`Windows` says which elements the windows read that slide over an array, how far they reach into the
-padding, and what average pooling divides by; `convolution_windows`, `transposed_sizes` and
-`window_count` say how many windows there are and how large that makes the result. `on_windows`
-makes kernels of functions that take `Windows`.
+`Windows` says which elements of an array the windows read, how far they reach into the padding, and
+what average pooling divides by; `convolution_windows`, `transposed_sizes` and `window_count` say
+how many windows there are and how large that makes the result. `on_windows` makes kernels of
+functions that take `Windows`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""plugrad.signal: what signal processing needs beside `plugrad.fft` and `plugrad.stft`.
+"""plugrad.signal: signal processing, in addition to `plugrad.fft` and `plugrad.stft`.
 
 >>> import plugrad
 >>> plugrad.signal.windows.hann(3)

@@ -70,7 +70,8 @@ PRIMAL_ONLY: Final = -2
 
 @final
 class ViewStep:
-    """One operator on the way from a base to a view. Views of one another share what precedes.
+    """One of the operators that lead from a base to a view. Views of one another share what
+    precedes.
 
     Attributes:
         before: the step before; None if the operator takes the base.
@@ -401,7 +402,7 @@ def needs_grad(tensor: TensorBase) -> bool:
 
 
 def share_storage(tensor: TensorBase) -> Storage:
-    """The storage, made now if nobody needed it so far."""
+    """The storage, created on first use."""
     storage = tensor._shared_storage
     if storage is None:
         storage = Storage()
@@ -459,7 +460,7 @@ def detached(tensor: TensorBase) -> TensorBase:
 
 @final
 class _Aliases:
-    """Who is told of tensors that share an array which cannot be written to."""
+    """Holds the function that is called for tensors that share an immutable array."""
 
     def __init__(self) -> None:
         self.listener: Any = None
@@ -469,8 +470,8 @@ _sharing: Final = _Aliases()
 
 
 def set_alias_listener(listener: Any) -> None:
-    """Call `listener(tensor, source)` for each tensor that is to follow what is written to another
-    one, on backends with immutable arrays."""
+    """Call `listener(tensor, source)` for each tensor that must follow writes to another one, on
+    backends with immutable arrays."""
     _sharing.listener = listener
 
 

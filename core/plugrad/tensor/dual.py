@@ -1,7 +1,7 @@
-"""Dual tensors: the tangents of forward mode, the levels they belong to, and how long they live.
+"""Dual tensors: the tangents of forward mode, their levels, and their lifetime.
 
 A dual tensor is an ordinary tensor with a tangent in its `AutogradMeta` and the bit of `ForwardAD`
-in its key set, which brings its operators to the kernels of `graph/forward_kernel.py`. Both go when
+in its key set, so its operators run the kernels of `graph/forward_kernel.py`. Both are removed when
 its level ends.
 
 For other parts of plugrad, which may have several levels alive as long as no operator meets
@@ -15,8 +15,7 @@ tensors of two of them (a transform wraps tensors, and each of its levels has wr
 (`dual`, `tangent_of` and `primal_of` are in `graph/dual_tensors.py`.)
 
 Tensors get the level of the tangents that they were computed from. While a rule runs, the thread's
-`kept` lacks `FORWARD_AD_BIT`: all tensors are their primals then, and have no tangents for anybody
-who asks.
+`kept` lacks `FORWARD_AD_BIT`: all tensors then act as their primals, without tangents.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Other arrays in the place of tensors' own: what runs a step of a program at once needs.
+"""Replaces the arrays of tensors, for compilers that run a step of a program as a whole.
 
-Such a step is traced: run on stand-ins for arrays, to see what it does. `Before` is what a tensor
-was before, and makes it that again. Then the program runs, and its results become the tensors'.
+They trace a step: run it on placeholders for arrays, to see what it does. `Before` stores what a
+tensor was before, and restores it. Then the program runs, and its results become the tensors'
+arrays.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Before:
         self.retains_grad: bool = meta is not None and meta.retains_grad
 
     def stand_in(self, array: Any) -> None:
-        """Put another array in the place of the tensor's, and of what it shares with views."""
+        """Replace the tensor's array, and the one that it shares with views."""
         replace_array(self.tensor, array)
         place = self.former.place
         if place is not None and not place.steps:
@@ -77,7 +78,7 @@ class Before:
         return int(version_of(self.tensor) - self.version)
 
     def restore(self) -> None:
-        """Make the tensor what it was."""
+        """Restore the tensor."""
         tensor = self.tensor
         self.former.restore()
         tensor.dtype = self.dtype
@@ -136,8 +137,8 @@ def sharers(tensor: TensorBase) -> list[TensorBase]:
 
 
 def put_arrays(tensors: list[TensorBase], arrays: list[Any], writes: list[int]) -> None:
-    """Write whole tensors at once: the first `len(tensors)` arrays become theirs, and count as so
-    many writes. Whatever shares a tensor's elements follows."""
+    """Write whole tensors: the first `len(tensors)` arrays become theirs, and each counts as a
+    write. Whatever shares a tensor's elements follows."""
     for number, tensor in enumerate(tensors):
         array = arrays[number]
         if tensor._keyset & FUNCTIONALIZE_BIT and alias_of(tensor) is not None:
@@ -173,8 +174,8 @@ IS_NEG: Final = 8
 
 
 def situation(tensors: list[TensorBase]) -> list[int]:
-    """For each tensor, what a step may depend on beside its elements: whether it requires grad,
-    whether it has one, and whether its elements are still to be conjugated or negated."""
+    """For each tensor, what a step may depend on besides its elements: whether it requires grad,
+    whether it has a gradient, and whether it is lazily conjugated or negated."""
     found: list[int] = []
     for tensor in tensors:
         meta = tensor._autograd_meta

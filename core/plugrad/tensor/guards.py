@@ -1,7 +1,7 @@
-"""Whether what a traced step depended on is as it was: asked before every run, so it is compiled.
+"""Checks whether what a traced step depended on has changed.
 
-A guard remembers what it was made from. It compares by identity wherever that says enough, and
-looks at each thing once.
+Runs before every step, so it is compiled. A guard stores what it was made from. It compares by
+identity where that is enough, and looks at each object once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Levels: what `vmap`, `grad`, `jvp` and the like stack up, and the tensors of such a level.
+"""Levels: each running `vmap`, `grad`, `jvp` or similar transform adds one; and the tensors of a
+level.
 
     vmap(grad(f))(x)      level 2, grad:  tensor -> Wrapped(value, level 2)
                                                        |
@@ -7,12 +8,12 @@
                           outside:                                     x, with its batch dimension
 
 While a transform runs, its level is on top of the thread's stack (`LocalState.level`), and the key
-`Transforms` is included in every call. A tensor of a level has a `Wrapped` where others have an
-array: a tensor of a level further out. A level of kind "grad" gives it a place in a graph of its
-own, one of kind "vmap" hides a dimension, one of kind "functional" takes writes to its tensors for
-writes to nothing else. A call is done by the innermost level first, on tensors
-of that level, and then, with the thread's state as it was when that level began, one level further
-out: `step_out`. What does so is in `plugrad.levels`.
+`Transforms` is included in every call. A tensor of a level has a `Wrapped` in place of an array: a
+tensor of a level further out. A level of kind "grad" records it in its own graph, one of kind
+"vmap" hides a dimension, and with one of kind "functional" writes to its tensors do not reach the
+tensors outside. The innermost level runs a call first, on tensors of that level. It then continues
+one level further out, with the thread's state at the time when the level began: `step_out`.
+`plugrad.levels` implements this.
 """
 
 from __future__ import annotations
@@ -174,8 +175,8 @@ class Stepped:
 def step_out(state: LocalState, level: Level) -> Stepped:
     """Go one level further out, to do there what the thread's innermost level leaves to be done.
 
-    As in PyTorch, what is outside a grad is recorded unless grad mode is off, either where the
-    grad began or now.
+    As in PyTorch, calls outside a grad are recorded unless grad mode is off, either where the grad
+    began or now.
     """
     stepped = Stepped(state, level)
     state.level = level.outer

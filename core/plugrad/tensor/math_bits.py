@@ -1,4 +1,4 @@
-"""Lazy conjugation and negation: a tensor whose array is still to be conjugated or negated.
+"""Lazy conjugation and negation: tensors whose array has not been conjugated or negated yet.
 
 `x.conj()` shares memory with `x`; a bit of its key set, `Conjugate`, says that it is the conjugate.
 The imaginary part of such a tensor has the bit `Negative`. No array knows of it. So between
@@ -208,7 +208,7 @@ class PassingKernel:
 
 @final
 class BitViewKernel:
-    """That of a view operator: what it returns has the bits of what it is taken from."""
+    """The kernel of a view operator: its result has the bits of its input."""
 
     def __init__(self, op: Operator) -> None:
         self.op = op

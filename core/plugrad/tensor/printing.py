@@ -47,7 +47,8 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors are printed; what is None stays, except `sci_mode`, where None is automatic.
+    """Set how tensors are printed; arguments that are None change nothing, except `sci_mode`, where
+    None is automatic.
 
     Args:
         precision: digits after the point (4).
@@ -246,7 +247,7 @@ def _grad_suffix(tensor: TensorBase) -> str | None:
 
 
 def _level_repr(tensor: TensorBase) -> str:
-    """The text of a tensor of a level, with what it wraps below."""
+    """The text of a tensor of a level, with the tensor that it wraps below."""
     wrapped: Wrapped = tensor._backend_array
     number = wrapped.level.number if wrapped.level.alive else -2
     inside = tensor_repr(wrapped.value).replace("\n", "\n    ")
@@ -264,8 +265,8 @@ def _can_be_read(tensor: TensorBase) -> bool:
 
 
 def tensor_repr(tensor: TensorBase) -> str:
-    """The text of a tensor: elements, then what is not the default of shape, dtype, device, graph,
-    then the tangent of a dual tensor.
+    """The text of a tensor: elements, then shape, dtype, device and graph unless they are the
+    default, then the tangent of a dual tensor.
 
     A subclass prints under its own name; a class attribute `_printed_as` of that very class
     replaces it.

@@ -1,4 +1,4 @@
-"""Size: the tuple of a tensor's lengths, printed as `plugrad.Size([2, 3])`."""
+"""Size: the shape of a tensor as a tuple, printed as `plugrad.Size([2, 3])`."""
 
 from __future__ import annotations
 

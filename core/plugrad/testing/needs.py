@@ -1,6 +1,7 @@
-"""What decompositions call, found by running them: the operators that each operator needs.
+"""Runs decompositions to find the operators that each operator needs.
 
-A backend that lacks an operator has it all the same if it has what its decomposition calls.
+A backend that lacks an operator can still compute it if it has the operators that its decomposition
+calls.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def trace_needs(cases: Iterable[OpCase], dtypes: Iterable[str] = REAL) -> dict[s
 
 
 def learn_needs_of_plugins() -> None:
-    """Trace the cases that plugins provide of their operators, where nobody has looked yet.
+    """Trace the cases that plugins provide for their operators, if not traced yet.
 
     `availability` then knows what those decompositions take.
     """

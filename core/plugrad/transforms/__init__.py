@@ -1,1 +1,2 @@
-"""Transforms of programs: functions that take a function of tensors apart."""
+"""Transforms of programs: they take a function of tensors and return a graph or another
+function."""

@@ -1,4 +1,4 @@
-"""Arguments and results of functions that are transformed: trees of containers, by optree.
+"""Arguments and results of transformed functions, as trees of containers, by optree.
 
 As in PyTorch, None is a leaf.
 """

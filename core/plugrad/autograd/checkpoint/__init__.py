@@ -139,10 +139,10 @@ def checkpoint(
     time.
 
     Args:
-        use_reentrant: False (recommended) records the graph as usual and recomputes what it
-            saved when it is needed. True runs `function` unrecorded and, in backward, records it
-            and runs its own backward pass. That works only with `backward()` without `inputs`,
-            and only for tensors that are arguments themselves. The default is True, with a warning.
+        use_reentrant: False (recommended) records the graph as usual and recomputes saved tensors
+            when backward needs them. True runs `function` unrecorded and, in backward, records it
+            and runs its own backward pass. That works only with `backward()` without `inputs`, and
+            only for tensors that are arguments themselves. The default is True, with a warning.
         context_fn: returns two context managers, for the first run and for the recomputation.
         determinism_check: "default" compares shape, dtype and device of recomputed tensors with
             the saved ones', "none" does not.
@@ -196,7 +196,7 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Run functions one after the other, all but the last of `segments` parts checkpointed.
+    """Run functions in sequence, in `segments` parts, each checkpointed except the last.
 
     Args:
         functions: an `nn.Sequential`, or a sequence of functions of one argument.

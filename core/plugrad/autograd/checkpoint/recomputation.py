@@ -47,7 +47,7 @@ _outside = itertools.count(2)
 
 
 class GraphExecGroup(Scope):
-    """Context manager: the backward passes within it count as one, for what checkpoints recompute.
+    """Context manager: for recomputation, the backward passes within it count as one.
 
     What one pass recomputed serves the next one. No two of them may need the same saved tensor.
 
@@ -80,7 +80,7 @@ class _Enough(BaseException):
 
 
 class _Slot:
-    """Stands in the graph for a saved tensor: values by pass; None once handed out."""
+    """Stands in the graph for a saved tensor: values by pass; None once it was returned."""
 
     def __init__(self) -> None:
         self.values: dict[int, TensorBase | None] = {}
@@ -93,7 +93,7 @@ class Region:
         rerun: calls the function again, in the state it had been called in.
         args: its positional arguments; tensors among them are saved.
         early_stop: whether a recomputation ends with the last tensor that is needed.
-        describe: what must be the same of a saved and of a recomputed tensor.
+        describe: the properties that a saved and a recomputed tensor must share.
         explain: makes a CheckpointError a better one.
     """
 
@@ -222,7 +222,7 @@ class Region:
             raise _Enough
 
     def _check(self, number: int, count: int) -> None:
-        """Compare what a recomputation saved with what the first run saved."""
+        """Compare the tensors that the recomputation saved with those of the first run."""
         if self._backward_inside:
             return
         if count != len(self._slots):

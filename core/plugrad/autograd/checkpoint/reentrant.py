@@ -57,7 +57,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no tensor among `inputs` requires grad.
 
     Args:
-        inputs: anything; what is not a tensor is not looked at.
+        inputs: any objects; only tensors are checked.
 
     >>> import plugrad
     >>> plugrad.utils.checkpoint.check_backward_validity([plugrad.ones(1, requires_grad=True)])

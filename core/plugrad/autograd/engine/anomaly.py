@@ -48,7 +48,7 @@ class AnomalyScope(Scope):
     """Anomaly mode is on or off within the block; after it, it is as noted before.
 
     Attributes:
-        prev, prev_check_nan: what it was before.
+        prev, prev_check_nan: the former settings.
     """
 
     enabled: bool = True
@@ -57,7 +57,7 @@ class AnomalyScope(Scope):
     prev_check_nan: bool = True
 
     def note_former(self) -> None:
-        """Keep what is to be restored."""
+        """Store the former settings."""
         self.prev = ANOMALY.enabled
         self.prev_check_nan = ANOMALY.check_nan
 
@@ -104,7 +104,7 @@ def _format_stack() -> list[str]:
 
 
 def check_outputs(node: Node, outputs: list[TensorBase | None]) -> None:
-    """Look for NaNs in what a node computed.
+    """Look for NaNs in a node's outputs.
 
     Raises:
         RuntimeError: there is one; names the node and the output.

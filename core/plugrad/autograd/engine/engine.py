@@ -48,7 +48,7 @@ class Engine:
 
     Args:
         primitives: where locks and threads come from.
-        max_depth: so many passes nest on one stack before another thread's is used.
+        max_depth: how many passes nest on one stack before another thread's stack is used.
     """
 
     def __init__(self, primitives: Primitives, max_depth: int = MAX_DEPTH) -> None:
@@ -185,7 +185,7 @@ class Engine:
             task.snapshot.restore(state)
 
     def _drive_alone(self, state: LocalState, task: GraphTask) -> None:
-        """Run what is ready, as the only thread; errors simply propagate."""
+        """Run the nodes that are ready, on this thread alone; errors simply propagate."""
         queue = task.home
         create_graph = task.create_graph
         state.graph_task = task
@@ -260,7 +260,8 @@ class Engine:
             queue.join()
 
     def _drive_for_another(self, handover: Handover) -> None:
-        """In the pool: stand in for a thread, the queue of which nobody else empties meanwhile."""
+        """In the pool: drive a pass for another thread, whose queue no other thread empties
+        meanwhile."""
         if not handover.take():
             return
         task = handover.task
@@ -354,8 +355,7 @@ class Engine:
     def _evaluate_watched(
         self, state: LocalState, task: GraphTask, node: Node, inputs: InputBuffer
     ) -> None:
-        """`_evaluate` for those who want to know of it, anomaly mode or a trace, and where a
-        stream has to be chosen for it."""
+        """`_evaluate` with anomaly mode, a trace, or a stream to choose."""
         trace = state.trace
         if trace is not None:
             trace.enter_node(node)

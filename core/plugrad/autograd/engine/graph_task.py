@@ -50,7 +50,7 @@ class GraphTask:
 
     Attributes:
         outstanding_tasks: node tasks pushed and not yet run; the pass is over when none is left.
-        running: how many of them are being run just now; kept only when shared.
+        running: how many of them are running now; counted only when shared.
         error: the first one; nothing else is run after it.
         failed: the node that it came from, which the owner explains in anomaly mode, or None.
         dependencies, not_ready: counts and inputs of nodes that another pass holds; all others
@@ -274,9 +274,9 @@ class GraphTask:
         _mark_needed(exec_info, root, min_topological_nr)
 
     def close(self) -> None:
-        """The pass is over, with or without an error: release what it held.
+        """End the pass, with or without an error: release its state.
 
-        Nodes may still name it as their owner; what it refers to must not lead back to them.
+        Nodes may still name it as their owner, so it must not refer back to them.
         """
         try:
             if self.shared:

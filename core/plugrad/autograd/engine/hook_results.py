@@ -10,7 +10,7 @@ from plugrad.tensor.calls.overridable import call_users
 
 
 def tell_of_hook(kind: str, hook: Any) -> None:
-    """Let who listens to this thread know that a hook of the node that it runs is next."""
+    """Tell this thread's listeners that it runs a hook of the current node next."""
     state = current_state()
     trace = state.trace
     if trace is not None:
@@ -22,7 +22,7 @@ def check_result(hook: Any, before: Any, after: Any) -> None:
 
     Raises:
         TypeError: it returned something that is not a tensor.
-        RuntimeError: what it returned differs in dtype, device or shape, or replaces None.
+        RuntimeError: the result differs in dtype, device or shape, or replaces None.
     """
     if after is None:
         return

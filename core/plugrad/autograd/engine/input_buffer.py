@@ -195,8 +195,8 @@ def _fits(tensor: TensorBase, other: TensorBase) -> bool:
 def _add_unseen(target: TensorBase, other: TensorBase, trace: Trace | None) -> bool:
     """`target += other` where no tensor shows it: no write is counted, nothing is recorded.
 
-    Only where the backend itself writes in place, since all else costs as much as a new tensor, and
-    not for dual tensors, whose tangents must be added up as well, nor for what is to be conjugated.
+    Only if the backend itself writes in place, since otherwise it costs as much as a new tensor.
+    Not for dual tensors, whose tangents must be added too, nor for lazily conjugated ones.
     """
     if (target._keyset | other._keyset) & (keys.FORWARD_AD_BIT | keys.MATH_BITS):
         return False

@@ -57,7 +57,7 @@ def _array_reference_count(grads: list[TensorBase | None], index: i64) -> int:
 
 @final
 class _Counts:
-    """The reference counts of a gradient that nobody else holds; measured, since they differ
+    """The reference counts of a gradient with no other references; measured, since they differ
     between compiled and interpreted code."""
 
     def __init__(self) -> None:

@@ -52,7 +52,7 @@ class ReadyQueue:
     Written out rather than taken from `heapq`, whose comparisons would go through Python objects.
 
     Attributes:
-        closed: whether nobody will `get` any more what is put here, unless somebody reopens it.
+        closed: whether no thread will `get` items from here, unless one reopens it.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class ReadyQueue:
             bell.wait()
 
     def close_if_empty(self) -> bool:
-        """Say that nobody will `get` any more, unless there is something to get."""
+        """Close the queue unless it has items; then no thread will `get` from it."""
         with self._lock:
             empty = self._first is None
             if empty:

@@ -23,7 +23,8 @@ class Handover:
         self._end.prepare()
 
     def take(self) -> bool:
-        """True for the first one who asks: it drives the pass, or gives up that somebody does."""
+        """True for the first caller: it drives the pass, or gives up waiting for another thread to
+        do so."""
         with self.task.lock:
             first = not self._taken
             self._taken = True
@@ -39,7 +40,8 @@ class Handover:
 
 @final
 class _Idle:
-    """A thread of the pool that waits; whoever takes it off the list gives it work, or an end."""
+    """A waiting thread of the pool; the thread that takes it off the list gives it work or ends
+    it."""
 
     def __init__(self, primitives: Primitives) -> None:
         self.handover: Handover | None = None

@@ -5,8 +5,8 @@ Compiled loops do neither: without it, Ctrl-C would have to wait for a long back
 
 from __future__ import annotations
 
-# Interpreted: being interpreted is what it is for.
+# Interpreted: that is its purpose.
 
 
 def let_python_look() -> None:
-    """Do nothing, in the interpreter, which handles what is pending whenever it is entered."""
+    """Do nothing. Entering the interpreter handles pending signals and thread switches."""

@@ -33,7 +33,7 @@ class Arrival:
 
     Attributes:
         stream: the one it was made on; it can be used there without waiting.
-        event: a mark after it, for other streams; None if nobody else was going to ask.
+        event: a mark after it, for other streams; None if no one else will ask.
     """
 
     def __init__(self, stream: object, event: object) -> None:

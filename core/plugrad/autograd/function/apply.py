@@ -257,7 +257,8 @@ def _expect_tuple(value: Any, name: str) -> tuple[Any, ...]:
 
 
 def _kept_inputs(ctx: FunctionNode) -> set[int]:
-    """The ids of what is saved, for `setup_context`, where inputs returned as-is must not be."""
+    """The ids of saved inputs, for `setup_context`, which must not save inputs that are returned as
+    they are."""
     found: set[int] = set()
     if ctx.saved_for_forward is not None:
         for tensor in _expect_tuple(ctx.saved_for_forward, "saved_for_forward"):
@@ -286,7 +287,7 @@ def _take_non_differentiable(ctx: FunctionNode) -> set[int]:
 
 
 def _take_dirty(ctx: FunctionNode) -> set[int]:
-    """The ids of what was marked dirty; counts the writes."""
+    """The ids of tensors that were marked dirty; counts the writes."""
     found: set[int] = set()
     if ctx.dirty_tensors is not None:
         for index, tensor in enumerate(_expect_tuple(ctx.dirty_tensors, "dirty_tensors")):

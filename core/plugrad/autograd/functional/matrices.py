@@ -93,7 +93,7 @@ def standard_basis(tensors: Tensors, counts: Sequence[int]) -> Tensors:
 def jacobian_by_columns(
     func: Callable[..., Any], inputs: Any, strict: bool, vectorize: bool
 ) -> Any:
-    """The Jacobian column by column: the derivative along each unit vector, as `jvp` has it."""
+    """The Jacobian column by column: the derivative along each unit vector, as in `jvp`."""
     if strict:
         raise RuntimeError(
             'plugrad.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are '

@@ -12,7 +12,7 @@ GAP: Final = "  "
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, how wide, and what it shows of an event."""
+    """A heading, its width, and the value that it shows of an event."""
 
     heading: str
     width: int

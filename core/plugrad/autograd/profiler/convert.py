@@ -130,7 +130,7 @@ def _tell_of_forward(by_record: dict[Record, FunctionEvent]) -> None:
 
 
 def _sum_up(events: list[FunctionEvent]) -> None:
-    """Bytes of what ran within count for the outer event; operations count where they are done."""
+    """Bytes of inner events count for the outer one too; operations count only where they run."""
     counted: set[FunctionEvent] = set()
     for event in reversed(events):
         inner = event.cpu_children

@@ -62,8 +62,8 @@ class EventList(list[Any]):
             sort_by: the attribute to sort by, the largest first: ``cpu_time``, ``cpu_time_total``,
                 ``self_cpu_time_total``, ``cpu_memory_usage``, ``self_cpu_memory_usage``,
                 ``count``, ``flops``. None leaves the order as it is.
-            row_limit: print so many lines, or all with -1 or None.
-            top_level_events_only: leave out what ran within another event.
+            row_limit: the number of rows to print; -1 or None prints all.
+            top_level_events_only: leave out events that ran within another event.
             time_unit: "s", "ms" or "us" for all times; None suits the unit to the number.
         """
         return self._table(
@@ -115,7 +115,8 @@ class EventList(list[Any]):
 
         Args:
             group_by_input_shapes: keep apart events whose arguments differ in shape.
-            group_by_stack_n: keep apart events that differ in so many innermost callers.
+            group_by_stack_n: keep apart events that differ in their innermost callers; how many of
+                them.
             group_by_overload_name: keep apart the overloads of an operator.
         """
         if not self._tree_built:
@@ -192,7 +193,7 @@ class EventList(list[Any]):
     def _populate_cpu_children(self) -> None:
         """On each thread, an event is the child of the smallest one that it lies within.
 
-        Of two that overlap, the later one takes over as parent of what comes next.
+        If two events overlap, the later one becomes the parent of the next.
         """
         synchronous = [event for event in self if not event.is_async]
 

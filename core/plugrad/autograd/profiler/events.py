@@ -76,14 +76,14 @@ class FunctionEvent(_Totals):
     Attributes:
         id: counts events from 1 in the order in which they began.
         name: ``plugrad::mul``, ``MulBackward0``, or the label of a block.
-        trace_name: what it is called in the exported trace: there, steps have their numbers.
+        trace_name: its name in the exported trace, where steps have numbers.
         overload_name: ``Tensor`` for ``mul.Tensor``; empty for anything but operators.
         time_range: from when to when, in microseconds since profiling began.
         thread: the thread it began on, counted from 1.
         fwd_thread: for a backward node, the thread of the call that made it; 0 otherwise.
         sequence_nr: the number of the node that the call made, and of that node; -1 for none.
         forward_event: for a backward node, the call that made it, if that was recorded.
-        cpu_parent, cpu_children: the event within which it ran, and those that ran within it.
+        cpu_parent, cpu_children: the event that it ran in, and the events that ran in it.
         input_shapes: per argument its shape, a list of them for a list of tensors, [] for what
             is not a tensor; with `record_shapes`.
         stack: ``file(line): function`` of the callers, innermost first; with `with_stack`. A

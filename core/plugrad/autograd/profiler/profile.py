@@ -21,13 +21,13 @@ class profile(Scope):
     Other threads are not profiled unless they enter a profile of their own. Profiles nest.
 
     Args:
-        enabled: with False nothing happens.
+        enabled: False switches the profiler off.
         record_shapes: keep the shapes of arguments; see `key_averages(group_by_input_shape=True)`.
         with_flops: estimate floating point operations from shapes.
         profile_memory: count bytes of results; docs/profiler.md says which.
         with_stack: keep the callers of every operator.
-        with_modules, use_kineto: accepted for PyTorch's sake, without effect.
-        use_cpu: must be True, there is nothing else to profile.
+        with_modules, use_kineto: accepted for compatibility with PyTorch, without effect.
+        use_cpu: must be True, since only the host is profiled.
         use_device, use_cuda: ignored with a warning, for the same reason.
 
     Raises:

@@ -112,7 +112,7 @@ class Recorder(Trace):
         self.stopped: i64 = 0
 
     def stop(self) -> None:
-        """End what has not ended, and watch arrays no longer."""
+        """End open events, and stop watching arrays."""
         self.stopped = _now()
         if self.account is not None:
             self.account.close()

@@ -115,7 +115,7 @@ class AccumulateGradBase(Node):
 
 
 def _move(grads: list[TensorBase | None], target: TensorBase) -> None:
-    """Bring a gradient to where the leaf's is to be.
+    """Move a gradient to the place of the leaf's.
 
     Not under a lock: this may wait for other ranks, which may be threads that need that lock.
     """
@@ -134,7 +134,7 @@ def _first(grads: list[TensorBase | None]) -> TensorBase:
 
 
 def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> TensorBase:
-    """A gradient that may be written to later: the one that arrived if nobody else can see it.
+    """A gradient that may be written to later: the one that arrived if nothing else refers to it.
 
     As in PyTorch, hooks after the node may: what they get is then the leaf's gradient itself.
 

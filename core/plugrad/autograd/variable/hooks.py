@@ -82,7 +82,7 @@ def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Any) -> Removab
 def backward_hooks(tensor: TensorBase) -> Any:
     """The tensor's gradient hooks by handle number, an OrderedDict; None if it never had any.
 
-    Those registered before the tensor was written to in place belong to what it was.
+    Hooks registered before an in-place write belong to the tensor's former value.
     """
     return None if tensor._autograd_meta is None else tensor._autograd_meta.hooks
 

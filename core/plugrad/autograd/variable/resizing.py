@@ -29,7 +29,7 @@ from plugrad.tensor.math_bits import as_stored
 def resize_(
     tensor: TensorBase, sizes: tuple[int, ...], memory_format: MemoryFormat | None = None
 ) -> None:
-    """Give a tensor another shape, in row-major order; what is new is not initialised.
+    """Change a tensor's shape, in row-major order; new elements are not initialised.
 
     Nothing happens, and no write is counted, if it has the shape already.
 
@@ -85,7 +85,7 @@ def _reach(tensor: TensorBase) -> int:
 def set_(tensor: TensorBase, source: TensorBase | None) -> None:
     """Make a tensor share another one's memory; without one it is empty.
 
-    The graph that there is does not know it any more: a leaf is a new one.
+    The existing graph no longer refers to the tensor: a leaf becomes a new leaf.
 
     Raises:
         RuntimeError: the dtypes differ; grad mode is on and the tensor requires grad.

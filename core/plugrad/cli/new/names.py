@@ -1,4 +1,4 @@
-"""Names of new packages: what is a name, what is taken, and what follows from one."""
+"""Names of new packages: which are valid, which are taken, and the names derived from one."""
 
 from __future__ import annotations
 

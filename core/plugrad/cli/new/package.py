@@ -1,4 +1,4 @@
-"""A new package: which templates make it, and how its files reach the disk, all or none."""
+"""A new package: its templates, and writing its files to disk, all or none."""
 
 from __future__ import annotations
 

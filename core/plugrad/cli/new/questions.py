@@ -1,4 +1,4 @@
-"""Asks for what no option gave: on a terminal; elsewhere the defaults hold."""
+"""Asks for values that no option gave, on a terminal; elsewhere the defaults are used."""
 
 from __future__ import annotations
 

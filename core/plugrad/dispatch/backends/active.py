@@ -30,7 +30,7 @@ from plugrad.errors import BackendNotFoundError, PluginError
 
 @final
 class ActiveBackend:
-    """A backend with what the core keeps beside it: its bits, kernels, generators and queues."""
+    """A backend and what the core stores for it: its bits, kernels, generators and queues."""
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -114,7 +114,7 @@ class ActiveBackend:
         self.settle_kernels([*rest, Brought(owner, table)], here.chosen, here.conflict)
 
     def remove_kernels(self, owner: str) -> None:
-        """Forget the kernels that an owner brought."""
+        """Remove the kernels that an owner provided."""
         here = self.sources
         rest = [each for each in here.brought if each.owner != owner]
         self.settle_kernels(rest, here.chosen, here.conflict)
@@ -126,9 +126,9 @@ class ActiveBackend:
         conflict: Callable[[str, list[str]], Any] | None,
         features: Mapping[str, bool] | None = None,
     ) -> None:
-        """In one step, put what others provide now in the place of what they provided before, and
-        say whose kernel comes first for which operators: see `KernelSources`; without `features`,
-        variants may use what they might before."""
+        """In one step, replace the kernels that others provided before by those that they provide
+        now, and set whose kernel comes first for which operators: see `KernelSources`. Without
+        `features`, variants may use the same features as before."""
         if self.sources.settle(brought, chosen, conflict, features):
             _tell_change()
 
@@ -138,7 +138,7 @@ class ActiveBackend:
             check_names(table, _hooks.operator_names(), whose)
 
     def unknown_names(self, table: Mapping[str, Any]) -> dict[str, str]:
-        """The names of kernels that are not an operator's, with what there is to say."""
+        """The names of kernels without an operator of that name, each with a message."""
         if _hooks.operator_names is None:
             return {}
         return unknown_names(table, _hooks.operator_names())
@@ -208,7 +208,7 @@ class ActiveBackend:
         return found
 
     def taken(self, value: Any, operator: str) -> Any:
-        """The array of what a kernel returned that may be no `array_type`.
+        """A kernel's result as an array of the `array_type`, which it need not be.
 
         Raises:
             TypeError: it is none; the message names the operator, and whose kernel it is.

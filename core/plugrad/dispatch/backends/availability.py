@@ -48,7 +48,7 @@ class Availability:
 
 
 def availability(op: Operator, active: ActiveBackend) -> Availability:
-    """How a backend computes an operator, or what it lacks to do so.
+    """How a backend computes an operator, or which operators it lacks for that.
 
     >>> from plugrad.dispatch.backends.availability import availability
     >>> from plugrad.dispatch.backends.active import find_backend
@@ -81,10 +81,11 @@ _learned: Final[dict[str, tuple[str, ...]]] = {}
 
 
 def learn_needs(table: Mapping[str, Iterable[str]]) -> None:
-    """Take note of what decompositions of others' operators call: `trace_needs` finds out.
+    """Store what the decompositions of other packages' operators call: `trace_needs` finds out.
 
     Args:
-        table: names, with namespace where that is not plugrad's, to the names of what each calls.
+        table: operator names, with namespace if that is not plugrad's, to the names of the
+            operators that each calls.
     """
     _learned.update({name: tuple(called) for name, called in table.items() if "::" in name})
 

@@ -122,7 +122,7 @@ class Backend:
         """The dtypes that `plugrad.autocast` may use, the default one first; if empty, the backend
         has no autocast.
 
-        By default bfloat16 and float16, as far as arrays can have them. Which operators run in
+        By default bfloat16 and float16, if arrays can have these dtypes. Which operators run in
         them, and which in float32, is the same for all backends but the CPU: PyTorch's lists for
         CUDA. `Library.impl` with the key ``"Autocast" + key_name`` replaces single entries.
         """
@@ -261,7 +261,7 @@ class Backend:
 
         Args:
             capability: `cpu_capability` of the configuration, for backends that compute on the
-                processor; it restricts what may be used. Empty for no restriction.
+                processor; it restricts the features that kernels may use. Empty for no restriction.
 
         Raises:
             ValueError: there is no such capability.
@@ -295,7 +295,7 @@ class Backend:
         """A DLPack capsule of an array's memory; `options` are those of ``__dlpack__``.
 
         Raises:
-            BufferError: the array cannot be shared, or not in the way that is requested.
+            BufferError: the array cannot be shared, or not as requested.
         """
         exporter = getattr(array, "__dlpack__", None)
         if exporter is None:

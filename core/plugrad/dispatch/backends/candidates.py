@@ -22,10 +22,10 @@ class Candidate:
     """A kernel on arrays that can serve an operator.
 
     Attributes:
-        owner: whose it is.
+        owner: the package that provides it.
         own: whether that is the backend itself.
-        name: what its owner calls it: the operator's name, with or without overload.
-        variant: what it needs, if it is a variant and does not serve every call; least, most and
+        name: the owner's name for it: the operator's name, with or without overload.
+        variant: its conditions, if it is a variant and does not serve every call; least, most and
             contiguous are the variant's own, kept here because each call compares them. `most` is
             negative if there is no such size.
     """
@@ -44,7 +44,7 @@ class Candidate:
         self.takes_out: bool = variant is not None and variant.takes_out
 
     def serves(self, count: i64) -> bool:
-        """Whether it may run with so many elements."""
+        """Whether it may run for this number of elements."""
         return count >= self.least and (self.most < 0 or count <= self.most)
 
     def joins(self) -> Any:
@@ -52,7 +52,7 @@ class Candidate:
         return None if self.variant is None else self.variant.joins
 
     def called(self) -> str:
-        """Whose it is, and which of its owner's kernels for the operator."""
+        """The owner, and which of the owner's kernels for the operator it is."""
         return self.owner if self.variant is None else f"{self.owner}: {self.variant.name}"
 
 
@@ -109,9 +109,9 @@ class Lowered:
 
     Attributes:
         function: a kernel on arrays.
-        arguments: what it is called with.
+        arguments: its arguments.
         otherwise: what serves the calls that it declines; None if it declines none.
-        takes_out: whether it writes its result into an array that it is given as `out`.
+        takes_out: whether it writes its result into an array given as `out`.
         joins: what makes one function of several such calls: see `Variant`; None if nothing does.
     """
 
@@ -313,7 +313,7 @@ def _size_of(array: Any) -> i64:
 
 
 def last_of(raw: Any, found: list[Candidate]) -> Candidate | None:
-    """Of the candidates that a raw kernel was made of, the one that computed last."""
+    """The candidate of a raw kernel that computed last."""
     if isinstance(raw, Candidates):
         return raw.ran
     if isinstance(raw, VariantChoice):
@@ -332,14 +332,14 @@ def plain(found: list[Candidate]) -> list[Candidate]:
 
 
 def note_declined(operator: str, owner: str) -> None:
-    """Tell who listens to the thread's work that a kernel has left a call to the next one."""
+    """Tell the thread's listener that a kernel has declined a call."""
     trace = current_state().trace
     if trace is not None:
         trace.decline(operator, owner)
 
 
 def note_variant(operator: str, candidate: Candidate) -> None:
-    """Tell who listens to the thread's work which variant has computed a call."""
+    """Tell the thread's listener which variant has computed a call."""
     trace = current_state().trace
     if trace is not None:
         trace.choose(operator, candidate.called())

@@ -52,12 +52,12 @@ class KernelSources:
 
     Attributes:
         own: the backend's own kernels.
-        origin: whose those are.
-        brought: what others provide, those that are preferred in their order.
+        origin: the package that provides those.
+        brought: the kernels of other packages, preferred ones first, in their order.
         chosen: by operator's name, with or without overload, the owner whose kernel comes first.
-        conflict: what stands for a kernel that several others provide; called with the operator's
+        conflict: makes a placeholder for a kernel that several others provide, from the operator's
             name and the owners.
-        features: what of the hardware variants may use, by name; false for what they may not.
+        features: the hardware features that variants may use, by name; false if they may not.
     """
 
     def __init__(self, own: dict[str, Any], origin: str, backend: Backend) -> None:
@@ -77,8 +77,8 @@ class KernelSources:
         conflict: Callable[[str, list[str]], Any] | None,
         features: Mapping[str, bool] | None = None,
     ) -> bool:
-        """Take what others provide now, in the place of what they provided before; whether anything
-        is new."""
+        """Replace the kernels that others provided before by those that they provide now; return
+        whether anything changed."""
         given = self.features if features is None else dict(features)
         same = chosen == self.chosen and given == self.features
         same = same and len(brought) == len(self.brought)
@@ -138,7 +138,7 @@ class KernelSources:
         return [*wanted, *before, *[each for each in variants if each not in wanted], *after]
 
     def all_variants(self) -> list[Candidate]:
-        """Every variant that there is, whether the processor has what it needs or not."""
+        """All variants, whether the processor has what they need or not."""
         return [self._variant(brought, one) for brought in self.brought for one in brought.variants]
 
     def claims(self, name: str, overload: str) -> list[Candidate]:
@@ -147,7 +147,7 @@ class KernelSources:
         return [*self._claims(name, overload, True), *own, *self._claims(name, overload, False)]
 
     def chosen_owner(self, name: str, overload: str) -> str:
-        """Whose kernel the configuration wants for an operator; empty if it says nothing."""
+        """The owner that the configuration chooses for an operator; empty if it chooses none."""
         if not self.chosen:
             return ""
         return self.chosen.get(f"{name}.{overload}") or self.chosen.get(name) or ""

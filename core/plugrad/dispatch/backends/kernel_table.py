@@ -145,7 +145,7 @@ def check_names(names: Iterable[str], known: Iterable[str], whose: str) -> None:
 
 
 def unknown_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """The names of kernels that are not an operator's of the core, with what there is to say."""
+    """The names of kernels without a core operator of that name, each with a message."""
     valid = set(known)
     found: dict[str, str] = {}
     for name in names:

@@ -29,7 +29,7 @@ def operator_named(name: str) -> Callable[..., Any]:
 
 
 def _like(name: str) -> Rule:
-    """Of an operator whose result has the shape of its tensor."""
+    """The rule of an operator whose result has the shape of its tensor."""
     function = operator_named(name)
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:
@@ -39,7 +39,7 @@ def _like(name: str) -> Rule:
 
 
 def _new(name: str) -> Rule:
-    """Of an operator that takes dtype and device of its tensor, and a size."""
+    """The rule of an operator that uses dtype and device of its tensor, and takes a size."""
     function = operator_named(name)
 
     def rule(

@@ -42,12 +42,12 @@ def moved(tensor: Tensor, source: int, destination: int) -> Tensor:
 
 
 def to_front(tensor: Tensor, dim: int | None) -> Tensor:
-    """A view with the batch's dimension first; what is not mapped stays as it is."""
+    """A view with the batch dimension first; a tensor that is not mapped stays as it is."""
     return tensor if dim is None else moved(tensor, dim, 0)
 
 
 def spread(tensor: Tensor, dim: int | None, batch_size: int) -> Tensor:
-    """A view with the batch's dimension first, in which what is not mapped is repeated."""
+    """A view with the batch dimension first; a tensor that is not mapped is repeated."""
     if dim is not None:
         return moved(tensor, dim, 0)
     return C.call_expand(tensor, (batch_size, *sizes_of(tensor)), False)
@@ -111,7 +111,7 @@ def first_of(value: Any, dim: int | None) -> Any:
 
 
 def for_one(call: Callable[..., Any], in_dims: Sequence[Any], args: Sequence[Any]) -> Any:
-    """An operator on the first element of the batch: to raise what it raises there."""
+    """Run an operator on the first element of the batch, to raise its error."""
     return call(*[first_of(value, dim) for value, dim in zip(args, in_dims, strict=True)])
 
 

@@ -44,7 +44,7 @@ def _lined_spread(info: VmapInfo, tensor: Tensor, dim: int | None) -> Tensor:
 
 def _for_each(index: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """One vector of indices for each element, [B, n], as `gather` and `scatter` take them: `sizes`
-    are those of what they read or write, in which `dim` has length n."""
+    are those of the tensor that they read or write, in which `dim` has size n."""
     shape = [1] * len(sizes)
     shape[0], shape[dim] = sizes_of(index)
     return F.expand(F.reshape(index, shape), sizes)

@@ -22,7 +22,7 @@ Dims = tuple[Any, ...]
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
-    """Of losses [B, *], reduced for each element."""
+    """Losses [B, *], reduced for each element of the batch."""
     if reduction == "none":
         return losses
     count, *sizes = sizes_of(losses)

@@ -47,7 +47,7 @@ def matmul(info: Any, in_dims: Dims, self: Tensor, other: Tensor) -> tuple[Any, 
 
 
 def _product(info: Any, a: Tensor, a_mapped: bool, b: Tensor, b_mapped: bool) -> Tensor:
-    """The product of what has at least two logical dimensions, the batch's first."""
+    """The product of operands with at least two logical dimensions, the batch dimension first."""
     left, right = sizes_of(a), sizes_of(b)
     a_rank, b_rank = len(left) - a_mapped, len(right) - b_mapped
     if b_rank == 2 and not b_mapped:

@@ -48,7 +48,7 @@ def check_different(info: VmapInfo) -> None:
 
 
 def _like(name: str) -> Rule:
-    """Of a factory that takes its size from a tensor."""
+    """The rule of a factory that takes its size from a tensor."""
     function = operator_named(name)
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:
@@ -60,7 +60,7 @@ def _like(name: str) -> Rule:
 
 
 def of_probabilities(name: str) -> Rule:
-    """Of an operator that draws from the distributions in one tensor."""
+    """The rule of an operator that draws from the distributions in one tensor."""
     function = operator_named(name)
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:
@@ -110,7 +110,7 @@ def native_dropout(
 
 
 def in_place(name: str) -> Rule:
-    """Of an operator that fills a tensor."""
+    """The rule of an operator that fills a tensor."""
     function = operator_named(name)
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:

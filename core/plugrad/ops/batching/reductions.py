@@ -116,7 +116,8 @@ def _extremum(call: Callable[..., Any], over_dims: Callable[..., Any]) -> Rule:
 
 
 def _softmax(call: Callable[..., Any], tensors: int) -> Rule:
-    """The rule of what has `int dim` after one or two tensors of one shape, which it keeps."""
+    """The rule of operators with `int dim` after one or two tensors of one shape, which they
+    keep."""
 
     def rule(info: Any, in_dims: Dims, *args: Any) -> tuple[Any, Any]:
         rank = logical_rank(args[0], in_dims[0])

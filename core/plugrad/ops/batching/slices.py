@@ -24,7 +24,7 @@ Sizes = tuple[int, ...]
 
 
 def _scatter(function: Callable[..., Any]) -> Rule:
-    """Of an operator with a dimension and where to write along it."""
+    """The rule of an operator with a dimension and a position to write at."""
 
     def rule(
         info: VmapInfo, dims: Dims, self: Tensor, src: Tensor, dim: int, *where: Any

@@ -66,7 +66,8 @@ def t(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
 
 
 def _ones(self: Tensor, batch_dim: int, dims: Any) -> Sizes:
-    """Of given logical dimensions, or of all, those of length 1, counted with the batch's."""
+    """Those of the given logical dimensions, or of all, with size 1, counted with the batch
+    dimension."""
     sizes = logical_sizes(self, batch_dim)
     chosen = range(len(sizes)) if dims is None else [wrap_dim(dim, len(sizes)) for dim in dims]
     if len(set(chosen)) < len(chosen):
@@ -126,7 +127,7 @@ def view_as_complex(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
 
 
 def _along(call: Callable[..., Any]) -> Rule:
-    """The rule of what has `int dim` after its tensor, and gives one or several views."""
+    """The rule of operators with `int dim` after the tensor that return one or several views."""
 
     def rule(info: Any, in_dims: Dims, self: Tensor, dim: int, *rest: Any) -> tuple[Any, Any]:
         rank = logical_rank(self, in_dims[0])
@@ -230,8 +231,8 @@ def as_strided(
 def _check_reach(
     sizes: Sizes, own: Sizes, start: int, size: Sizes, stride: Sizes, offset: int
 ) -> None:
-    """RuntimeError if a geometry leaves the memory from the first to the last element of what it
-    is the geometry of."""
+    """RuntimeError if a geometry leaves the memory from the first to the last element of its
+    tensor."""
     if 0 in size:
         return
     end, reached = reach(sizes, own, start), reach(size, stride, offset)

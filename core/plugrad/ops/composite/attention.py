@@ -279,7 +279,7 @@ def _joined(
     like: Tensor,
     wanted: bool,
 ) -> Tensor | None:
-    """The gradients of all blocks, and of what is behind them, in the shape of the input."""
+    """The gradients of all blocks, and zeros behind them, in the shape of the input."""
     if not wanted:
         return None
     if rest or not parts:

@@ -303,7 +303,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
 
 
 def _positions_of_mask(self: Tensor, mask: Tensor) -> tuple[Tensor, Any]:
-    """The tensor in the common shape, and the positions of what the mask selects there."""
+    """The tensor in the common shape, and the positions that the mask selects there."""
     check_device(mask, self)
     shape = broadcast_shapes(sizes_of(self), sizes_of(mask))
     selected = np.flatnonzero(np.broadcast_to(host_array(mask), shape))
@@ -325,7 +325,7 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 def nonzero(self: Tensor) -> TensorBase:
-    """Read on the host: how many there are nobody knows beforehand."""
+    """Runs on the host, since the number of results depends on the elements."""
     host = host_array(self)
     if host.ndim == 0:
         return positions.index_tensor(np.zeros((int(bool(host)), 0)), self)

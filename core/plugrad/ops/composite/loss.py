@@ -321,7 +321,8 @@ def _difference(self: Tensor, target: Tensor, kernel: str) -> Tensor:
 
 
 def _square_beside(far: Tensor, difference: Tensor) -> Tensor:
-    """The square of what is not far: that of the rest may be infinite, and its gradient nan."""
+    """The square where `far` is False, else 0: the square there may be infinite, with gradient
+    nan."""
     inside = difference.masked_fill(far, 0)
     return inside * inside
 

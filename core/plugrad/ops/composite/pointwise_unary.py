@@ -243,7 +243,7 @@ def logit(self: Tensor, eps: float | None) -> Any:
 
 
 def signbit(self: Tensor) -> Tensor:
-    """Of nan arithmetic does not tell: it has none here."""
+    """Arithmetic cannot see the sign of nan: here it counts as positive."""
     if self.dtype.is_complex:
         raise no_signs()
     if not self.dtype.is_floating_point:

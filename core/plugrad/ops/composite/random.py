@@ -26,7 +26,7 @@ Sizes = tuple[int, ...]
 
 
 def _target(device: Device | None, name: str, generator: object) -> Device:
-    """Where numbers that are drawn on the CPU go: elsewhere, or nobody would draw them."""
+    """The device that numbers drawn on the CPU are copied to; an error for the CPU itself."""
     wanted = canonical_device(device)
     if wanted.type == "cpu":
         operator = f"plugrad::{name}"
@@ -96,7 +96,7 @@ def randperm(n: int, generator: object, dtype: DType | None, device: Device | No
 
 
 def on_host(self: Tensor, name: str, generator: object) -> Any:
-    """A tensor on the CPU, for what is drawn there."""
+    """A tensor on the CPU, for drawing there."""
     _target(self.device, name, generator)
     return F._to_device(self.detach(), CPU)
 

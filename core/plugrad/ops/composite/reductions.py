@@ -216,7 +216,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
 
 
 def _raise_two_dtypes(x1: Tensor, x2: Tensor, p: float, compute_mode: str) -> None:
-    """In the words of what PyTorch computes with: a product of matrices, or a loop."""
+    """With the message of PyTorch's implementation: a matrix product or a loop."""
     many = sizes_of(x1)[-2] > 25 or sizes_of(x2)[-2] > 25
     if p == 2 and (compute_mode == _CDIST_MODES[1] or (compute_mode == _CDIST_MODES[0] and many)):
         raise RuntimeError(

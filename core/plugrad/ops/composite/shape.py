@@ -164,7 +164,7 @@ def tile(self: Tensor, dims: Sizes) -> Tensor:
 
 
 def repeat_interleave(repeats: Tensor, output_size: int | None) -> TensorBase:
-    """Made on the host: how long the result is nobody knows beforehand."""
+    """Runs on the host, since the length of the result depends on the elements."""
     prepare.repeat_interleave(repeats, output_size)
     counts = host_array(repeats)
     if (counts < 0).any():

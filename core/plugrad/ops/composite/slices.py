@@ -110,7 +110,7 @@ def as_strided_scatter(
 
 
 def _scattered(self: Tensor, src: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
-    """Where several elements go to one place the last one stays, and it alone has a gradient."""
+    """If several elements go to one place, the last one stays, and only it has a gradient."""
     if not may_overlap(size, stride):
         return F._as_strided_scatter(self, src, size, stride, offset)
     prepare.as_strided_scatter(self, src, size, stride, offset)

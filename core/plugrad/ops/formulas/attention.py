@@ -45,7 +45,7 @@ def weights_again(
     is_causal: bool,
     scale: float,
 ) -> Tensor:
-    """The weights, (*, L, S), as differentiable functions of what they are made of."""
+    """The weights, (*, L, S), as differentiable functions of their inputs."""
     scores = masked_scores(query * scale, key, attn_mask, is_causal, 0)
     dead = (logsumexp == math.inf).unsqueeze(-1)
     weights = F.softmax(F.masked_fill(scores, dead, 0.0), -1)

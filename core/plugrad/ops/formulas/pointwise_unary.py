@@ -30,7 +30,7 @@ def keep_where(condition: Tensor, x: Tensor) -> Tensor:
 
 
 def sgn_backward(grad: Tensor, x: Tensor, sgn: Tensor) -> Tensor:
-    """For complex numbers s = x / |x|: only what is orthogonal to s changes it."""
+    """For complex numbers s = x / |x|: only changes orthogonal to s affect it."""
     if not x.dtype.is_complex:
         return F.zeros_like(grad)
     along = F.real(conjugate(grad) * sgn)

@@ -48,7 +48,7 @@ def split_with_sizes_backward(
     split_sizes: Sizes,
     dim: int,
 ) -> Tensor:
-    """The parts' gradients joined, with zeros for parts that nobody used."""
+    """The parts' gradients joined, with zeros for unused parts."""
     dim = wrap_dim(dim, len(sizes))
     parts: list[TensorBase] = []
     for grad, length in zip(grads, split_sizes, strict=True):
@@ -63,7 +63,7 @@ def split_with_sizes_backward(
 def unbind_backward(
     grads: list[TensorBase | None], sizes: Sizes, dtype: DType, device: Device, dim: int
 ) -> Tensor:
-    """The elements' gradients joined, with zeros for elements that nobody used."""
+    """The elements' gradients joined, with zeros for unused elements."""
     dim = wrap_dim(dim, len(sizes))
     shape = (*sizes[:dim], *sizes[dim + 1 :])
     parts: list[TensorBase] = []

@@ -54,8 +54,8 @@ def leaky_relu_backward(
 
 
 def _beside(grad: TensorBase, x: TensorBase) -> tuple[TensorBase, TensorBase]:
-    """A gradient and what it is the gradient of, in one dtype: by its handle an operator is called
-    with any two."""
+    """A gradient and its tensor in one dtype; a call through the operator's handle may pass any
+    two."""
     if grad.dtype is x.dtype:
         return (grad, x)
     dtype = promote_pair(grad, x)

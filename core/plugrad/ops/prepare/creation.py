@@ -405,7 +405,7 @@ def multinomial(
 
 
 def number_text(value: float) -> str:
-    """A number as messages of C++ have it."""
+    """A number as C++ prints it in messages."""
     return f"{value:g}"
 
 

@@ -16,7 +16,7 @@ Sizes = tuple[int, ...]
 
 
 def keeps_layout(memory_format: MemoryFormat | None) -> bool:
-    """Whether a copy is to be laid out as its source."""
+    """Whether a copy keeps the memory layout of its source."""
     return memory_format is None or memory_format is preserve_format
 
 

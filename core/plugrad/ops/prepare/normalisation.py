@@ -46,7 +46,7 @@ def _check_shape(name: str, parameter: TensorBase | None, shape: tuple[int, ...]
 
 
 def fused_rms_norm(input: TensorBase, settings: LayerNorm, eps: float | None) -> object:
-    """Declines what is not contiguous: its result lies in memory in an order of its own."""
+    """Declines tensors that are not contiguous, whose result has another memory order."""
     check_normalized_shape(input, settings)
     check_real_floating("rms_norm", input.dtype)
     check_parameter_dtypes(input.dtype, settings.weight)
@@ -64,7 +64,7 @@ def rms_norm_eps(dtype: DType, eps: float | None) -> float:
 
 
 def native_group_norm(input: TensorBase, settings: GroupNorm, eps: float) -> object:
-    """Declines what is not contiguous: its result lies in memory in an order of its own."""
+    """Declines tensors that are not contiguous, whose result has another memory order."""
     _check_groups(input, settings)
     check_parameter_dtypes(input.dtype, settings.weight, settings.bias)
     check_real_floating("GroupNormKernelImpl", input.dtype)

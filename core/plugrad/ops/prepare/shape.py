@@ -144,7 +144,7 @@ def _check_matrices(self: TensorBase, function: str) -> None:
 
 
 def _inside(self: TensorBase, diagonal: int, name: str) -> int:
-    """A diagonal of matrices, or the nearest one beside them."""
+    """A diagonal of matrices, or the nearest one outside them."""
     _check_matrices(self, name)
     return near_offset(sizes_of(self), diagonal, -2, -1)
 

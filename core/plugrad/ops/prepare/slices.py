@@ -11,7 +11,8 @@ Sizes = tuple[int, ...]
 
 
 def _fitting(self: TensorBase, src: TensorBase, part: Sizes) -> TensorBase:
-    """The source in the dtype of what it is written to; RuntimeError if it has another shape."""
+    """The source in the dtype of the tensor that it is written to; RuntimeError if it has another
+    shape."""
     if sizes_of(src) != part:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "

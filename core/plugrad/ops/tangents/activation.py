@@ -22,13 +22,13 @@ def log_softmax_tangent(t: Tensor, output: Tensor, dim: int) -> Any:
 
 
 def softmax_backward_tangent(t: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Any:
-    """Of output * (grad_output - sum(output * grad_output)), along the output."""
+    """The tangent of output * (grad_output - sum(output * grad_output)), along the output."""
     total = (output * grad_output).sum(dim=(dim,), keepdim=True)
     return t * (grad_output - total) - output * (t * grad_output).sum(dim=(dim,), keepdim=True)
 
 
 def log_softmax_backward_tangent(t: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Any:
-    """Of grad_output - exp(output) * sum(grad_output), along the output."""
+    """The tangent of grad_output - exp(output) * sum(grad_output), along the output."""
     return -(output.exp() * t) * grad_output.sum(dim=(dim,), keepdim=True)
 
 

@@ -18,7 +18,8 @@ def times(t: Tensor, factor: Any) -> Any:
 def linear_backward_tangents(
     input: Tensor, grad_output: Tensor, weight: Tensor, mask: tuple[bool, ...], output: int
 ) -> Any:
-    """Of one of the gradients toward input and weight, which is linear in the other's factor."""
+    """The tangents of one of the gradients toward input and weight, which is linear in the other's
+    factor."""
     if not mask[output]:
         return None, None, None
     wanted = (output == 0, output == 1, False)

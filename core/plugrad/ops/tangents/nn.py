@@ -33,7 +33,7 @@ class _Normalised:
     Attributes:
         x: the normalised input.
         rstd: the reciprocal deviation.
-        dims: what is normalised over; None if mean and deviation are given.
+        dims: the dimensions of the statistics; None if mean and deviation are given.
         centered: whether the mean was subtracted.
     """
 
@@ -89,13 +89,13 @@ def _again(input: Tensor, rstd: Tensor, dims: Ints, centered: bool) -> _Normalis
 
 
 def _group_norm(input: Tensor, rstd: Tensor, settings: GroupNorm) -> _Normalised:
-    """Of the input as (N, groups, channels of one, elements)."""
+    """The normalised input as (N, groups, channels of one, elements)."""
     shape = by_group(settings)
     return _again(input.reshape(shape), rstd.reshape((*shape[:2], 1, 1)), (2, 3), True)
 
 
 def _batch_norm(input: Tensor, settings: BatchNorm) -> tuple[_Normalised, Ints, Ints]:
-    """With the dimensions that statistics are over, and the shape of what there is per channel."""
+    """With the dimensions of the statistics, and the shape of values per channel."""
     running_mean, running_var = settings.running_mean, settings.running_var
     over = (0, *range(2, input.ndim))
     shape = (1, -1) + (1,) * (input.ndim - 2)
@@ -254,7 +254,7 @@ def _backward_tangents(
     parameter_shape: Ints,
     mask: tuple[bool, ...],
 ) -> tuple[Any, Any, Any]:
-    """Of the gradients P(grad * weight), sum(grad * x) and sum(grad)."""
+    """The tangents of the gradients P(grad * weight), sum(grad * x) and sum(grad)."""
     to_input: Any = None
     to_weight: Any = None
     to_bias: Any = None
@@ -293,7 +293,8 @@ def convolution_backward_tangents(
     mask: tuple[bool, ...],
     output: int,
 ) -> tuple[Any, Any, Any]:
-    """Of one of the gradients toward input and weight, which is linear in the other's factor."""
+    """The tangents of one of the gradients toward input and weight, which is linear in the other's
+    factor."""
     if not mask[output]:
         return None, None, None
     wanted = (output == 0, output == 1, False)

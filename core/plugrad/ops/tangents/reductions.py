@@ -72,7 +72,7 @@ def _by_masks(t: Tensor, x: Tensor, result: Tensor, dim: int) -> Any:
 
 
 def _step_by_step(t: Tensor, x: Tensor, dim: int) -> Any:
-    """Of the product rule for each product and the next factor; nothing is divided."""
+    """The tangent by the product rule for each product and the next factor, without division."""
     product = F.narrow(x, dim, 0, 1)
     tangent = F.narrow(t, dim, 0, 1)
     parts = [tangent]

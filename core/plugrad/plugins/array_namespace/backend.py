@@ -36,9 +36,9 @@ FAMILIES: tuple[type[Family], ...] = (
 class ArrayNamespaceBackend(Backend):
     """A backend whose kernels are functions of the Array API standard, 2023.12 or later.
 
-    It has a kernel for what the namespace has the functions for. All other operators are made of
-    those, by the core's decompositions. A subclass adds kernels, or has better ones, by methods
-    that are marked with `kernel`.
+    It has a kernel for each operator that the namespace has the functions for. All other operators
+    are made of those, by the core's decompositions. A subclass adds kernels, or has better ones, by
+    methods that are marked with `kernel`.
 
     Args:
         xp: the namespace, such as ``array_api_strict``, ``numpy`` or ``jax.numpy``.
@@ -50,9 +50,9 @@ class ArrayNamespaceBackend(Backend):
             the tensor.
         devices: the namespace's devices to use, by default its default one and all others that
             have the dtypes of that, but for "meta"; ``name:1`` is the second of them.
-        dtypes: names of the dtypes to use, by default all that it has on the first device. Those
-            that the standard does not know, such as ``"bfloat16"``, have to be named.
-        kernels: kernels to use in place of the derived ones, or beside them.
+        dtypes: names of the dtypes to use, by default all that it has on the first device. Dtypes
+            outside the standard, such as ``"bfloat16"``, must be named.
+        kernels: kernels to use in place of the derived ones, or in addition.
 
     Raises:
         TypeError: `xp` is not a namespace of the standard, or follows a version before 2023.12.
@@ -142,7 +142,7 @@ class ArrayNamespaceBackend(Backend):
         return strides_of(array) if self.mutable else super().strides(array)
 
     def storage_offset(self, array: Array) -> int:
-        """Where the first element is in memory, as far as the library tells."""
+        """The position of the first element in memory, if the library tells it."""
         return offset_of(array) if self.mutable else 0
 
     def from_host(self, array: np.ndarray[Any, Any], index: int) -> Array:

@@ -1,5 +1,4 @@
-"""Kernels that make arrays, and such that copy them. Devices come as indices, dtypes as the
-namespace's own."""
+"""Kernels that make or copy arrays. They get devices as indices and dtypes of the namespace."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kernels that work element by element: arithmetic, comparisons, logic, transcendental functions.
 
 The core has promoted the operands to one dtype; the namespace broadcasts. The standard has no
-arithmetic on bools, which for PyTorch are the numbers 0 and 1.
+arithmetic on bools; PyTorch treats them as the numbers 0 and 1.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ _NEEDS: Final = "__needs__"
 
 
 def needs(*functions: str) -> Callable[[_Method], _Method]:
-    """Mark a kernel of a `Family` as one that there is only where the namespace has functions,
-    beside those that are `REQUIRED`."""
+    """Mark a kernel of a `Family` that exists only if the namespace has these functions, in
+    addition to the `REQUIRED` ones."""
 
     def mark(method: _Method) -> _Method:
         setattr(method, _NEEDS, functions)
@@ -37,7 +37,7 @@ class Family:
         return {}
 
     def kernels(self) -> dict[str, Kernel]:
-        """Operator name to kernel, for what the namespace has the functions for."""
+        """Operator name to kernel, for the kernels whose functions the namespace has."""
         found = self.table()
         for name, method in marked_kernels(self).items():
             if self.there(method):

@@ -1,4 +1,4 @@
-"""Arrays between a namespace and the host: DLPack where both sides speak it, else by elements."""
+"""Arrays between a namespace and the host: by DLPack if both sides support it, else by elements."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def missing_dtype(ns: Namespace, name: str) -> TypeError:
 
 
 def _first_that_works(direction: str, *ways: Callable[[], Any]) -> Any:
-    """The result of the first way that raises nothing; RuntimeError with what all of them said."""
+    """The result of the first way that raises nothing; RuntimeError with the errors of all of
+    them."""
     said: list[str] = []
     for way in ways:
         try:

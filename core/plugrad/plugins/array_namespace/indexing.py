@@ -1,7 +1,6 @@
 """Kernels that pick elements: by index arrays, by masks, by order.
 
-Elements are picked by their position in the flattened array, with `take`, which every version of
-the standard has.
+They use the position in the flattened array and `take`, which every version of the standard has.
 """
 
 from __future__ import annotations
@@ -191,7 +190,7 @@ class Indexing(Family):
 
 
 class Strides(Indexing):
-    """What gives parts of a memory; only for arrays of which nobody expects that they share it."""
+    """Kernels that return parts of a memory, for arrays that need not share it."""
 
     def kernels(self) -> dict[str, Kernel]:
         return {"_as_strided": self.as_strided} if self.there(self.as_strided) else {}
@@ -217,8 +216,8 @@ class Sorting(Family):
         self.along = Indexing(namespace).along
 
     def _order(self, a: Array, dim: int, descending: bool) -> Array:
-        """Equal elements stay in order: to descend, what is sorted and what comes out are turned
-        around. (NumPy's `argsort` lacks the standard's `descending`.)"""
+        """Equal elements stay in order: for descending order, the input and the result are
+        reversed. (NumPy's `argsort` lacks the standard's `descending`.)"""
         keys = self.ns.without_bools(a)
         if descending:
             keys = self.xp.flip(keys, axis=dim)

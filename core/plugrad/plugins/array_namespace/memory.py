@@ -1,7 +1,8 @@
-"""What arrays that are written to need: where their elements lie in memory, views that share it,
-and copies that do not.
+"""What mutable arrays need: the position of elements in memory, views that share it, and copies
+that do not.
 
-The standard has neither strides nor offsets. Libraries have: as NumPy, as PyTorch, or by DLPack.
+The standard has neither strides nor offsets, but libraries do: as in NumPy, as in PyTorch, or by
+DLPack.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _seen_from_host(array: Array) -> np.ndarray[Any, Any] | None:
 
 
 def _writable(array: Array) -> Array:
-    """NumPy calls some views read-only; what is written to is for the core to say."""
+    """NumPy marks some views read-only; the core decides what may be written to."""
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         array.flags.writeable = True
     return array
@@ -100,7 +101,7 @@ class Writing(Family):
     @kernel("view")
     @needs("reshape")
     def view(self, a: Array, size: Shape) -> Array:
-        """Namespaces copy what has no such view."""
+        """Namespaces copy if there is no such view."""
         if 0 not in size and viewed_strides(tuple(a.shape), strides_of(a), size) is None:
             raise RuntimeError(NOT_A_VIEW)
         return self.xp.reshape(a, size)
@@ -117,7 +118,7 @@ class Writing(Family):
 
     @kernel("_as_strided")
     def as_strided(self, a: Array, size: Shape, stride: Shape, storage_offset: int) -> Array:
-        """PyTorch has it, NumPy nearly, the standard nothing."""
+        """PyTorch has it, NumPy something close, the standard does not."""
         if self.ns.has("as_strided"):
             return self.xp.as_strided(a, size, stride, storage_offset)
         if not isinstance(a, np.ndarray):
@@ -150,21 +151,21 @@ class Writing(Family):
         return self.xp.permute_dims(self._copy(self.xp.permute_dims(a, order)), tuple(back))
 
     def _copy(self, a: Array) -> Array:
-        """A contiguous one; that of `asarray` has the strides of what is copied, in some."""
+        """A contiguous copy; in some libraries `asarray` keeps the strides of its argument."""
         made = self.xp.empty(a.shape, dtype=a.dtype, device=a.device)
         made[...] = a
         return made
 
     @kernel("_view_dtype")
     def view_dtype(self, a: Array, dtype: Any) -> Array:
-        """PyTorch has it as `view`, NumPy too, the standard nothing."""
+        """PyTorch and NumPy have it as `view`, the standard does not."""
         if isinstance(a, np.ndarray) or self.ns.has("view_as_real"):
             return a.view(dtype)
         return NotImplemented
 
     @kernel("view_as_real")
     def view_as_real(self, a: Array) -> Array:
-        """PyTorch has it, NumPy a view by dtype, the standard nothing."""
+        """PyTorch has it, NumPy has a view by dtype, the standard does not."""
         if self.ns.has("view_as_real"):
             return self.xp.view_as_real(a)
         if not isinstance(a, np.ndarray):

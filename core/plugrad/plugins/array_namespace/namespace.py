@@ -1,4 +1,4 @@
-"""An Array API namespace and what it says it has: functions, dtypes, devices, capabilities."""
+"""An Array API namespace and what it declares: functions, dtypes, devices, capabilities."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Namespace:
 
     Attributes:
         xp: the namespace.
-        name: what it is called in messages.
-        version: of the standard that it follows.
+        name: its name in messages.
+        version: the version of the standard that it follows.
         devices: its own device objects; the index of a `plugrad.device` counts them.
         array_type: the class of its arrays.
 
@@ -182,7 +182,7 @@ class Namespace:
         return self.xp.full(shape, number, dtype=dtype, device=device)
 
     def operand(self, value: Any, like: Any) -> Array:
-        """An array itself; a Python number as `scalar` has it."""
+        """An array itself; a Python number as `scalar` converts it."""
         return self.scalar(value, like) if isinstance(value, (int, float, complex)) else value
 
     def without_bools(self, array: Array) -> Array:

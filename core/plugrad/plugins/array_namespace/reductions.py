@@ -1,7 +1,7 @@
 """Kernels that reduce over dimensions, and running sums.
 
-`dims` is a tuple of non-negative dimensions, all of them for a full reduction; none for 0-dim
-arrays, of which the standard's functions need not know what `axis=()` means.
+`dims` is a tuple of non-negative dimensions, all of them for a full reduction; it is empty for
+0-dim arrays, for which the standard does not define `axis=()`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Kernels that give an array another shape or a part of it, and such that join and reorder.
+"""Kernels that reshape or slice arrays, and kernels that join and reorder them.
 
-Whether a reshaped array shares memory the standard leaves open. A backend with `mutable=False`
-does not care, since nothing is ever written to.
+The standard does not say whether a reshaped array shares memory. With `mutable=False` it does not
+matter, since arrays are never written to.
 """
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
-"""For compilers of steps: what a function reaches (`roots`), who lowers (`lowerings`)."""
+"""For compilers of steps: what a function can reach (`roots`), and lowerings by name
+(`lowerings`)."""

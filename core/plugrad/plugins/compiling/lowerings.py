@@ -1,4 +1,4 @@
-"""Lowerings: who turns a captured step into a function on arrays, by name.
+"""Lowerings: compilers that turn a captured step into a function on arrays, by name.
 
 A plugin registers its own, and `plugrad.compile(step, backend="its name")` uses it.
 """

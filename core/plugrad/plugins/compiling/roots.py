@@ -1,8 +1,8 @@
-"""What a function can reach beside its arguments: modules, optimizers, tensors, plain values.
+"""What a function can reach: modules, optimizers, tensors and plain values.
 
 They are found through the function's closure, the globals that it names, the object it is a method
-of, and its arguments. What is found is written down in the order of finding: two walks that come
-to the same signature can use the same program, with the tensors of the later one.
+of, and its arguments. Objects are listed in the order in which they are found. If two walks give
+the same signature, they can use the same program, with the tensors of the later walk.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ MANY: Final = 256
 
 
 def is_module(value: object) -> bool:
-    """Whether it is a `plugrad.nn.Module`, or has what makes one."""
+    """Whether it is a `plugrad.nn.Module`, or looks like one."""
     fields = getattr(value, "__dict__", None)
     return type(fields) is dict and "_parameters" in fields and "_modules" in fields
 
 
 def is_optimizer(value: object) -> bool:
-    """Whether it is a `plugrad.optim.Optimizer`, or has what makes one."""
+    """Whether it is a `plugrad.optim.Optimizer`, or looks like one."""
     fields = getattr(value, "__dict__", None)
     return type(fields) is dict and "param_groups" in fields and "state" in fields
 
@@ -76,7 +76,7 @@ class Number:
         self.grows = 0
 
     def known(self) -> Any:
-        """What the number is; None if the places do not agree any more."""
+        """What the number is; None if the places no longer agree."""
         holder, key = self.places[0]
         value = number_of(holder[key])
         if len(self.places) > 1:
@@ -280,7 +280,7 @@ class Roots:
                 self.add(item, f"{name}[{key!r}]", 1)
 
     def _add_object(self, value: Any, name: str, depth: int) -> None:
-        """The user's own object: what it holds that is state, or that the step looks at."""
+        """An object of the user's class: its state, and the attributes that the step uses."""
         self.signature.append((name, type(value)))
         fields = value.__dict__
         self.holders.append((name, fields))

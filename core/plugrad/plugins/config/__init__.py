@@ -1,6 +1,6 @@
 """The configuration of a process, from code, environment and file; each value knows its source.
 
-`plugrad.config` is the public door to it.
+`plugrad.config` is its public interface.
 """
 
 from __future__ import annotations

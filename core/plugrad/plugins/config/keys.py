@@ -1,4 +1,4 @@
-"""The keys of the configuration, and what may be said under each."""
+"""The keys of the configuration, and the values that each may have."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Key:
         kind: "device", "backend", "names" (a list of strings), "fallback", "word" (a string that
             a backend understands) or "count" (an integer from 1 on).
         default: the value if nothing is configured.
-        doc: what it is for.
+        doc: its purpose.
     """
 
     name: str

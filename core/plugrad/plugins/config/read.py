@@ -108,9 +108,10 @@ class Config:
         return None
 
     def fallback(self, backend: str) -> Setting | None:
-        """Who computes what a backend lacks, "none" for nobody; None if that is not configured.
+        """The backend that computes operators that a backend lacks, or "none"; None if that is not
+        configured.
 
-        In each layer, what is said about the backend counts before what is said about all.
+        In each layer, a setting for the backend comes before a setting for all backends.
         """
         for layer in self.layers:
             found = layer.get(f"{BACKENDS}.{backend}.fallback") or layer.get("fallback")
@@ -134,7 +135,7 @@ class Config:
         return options
 
     def kernels(self, backend: str) -> dict[str, Setting]:
-        """Whose kernels are chosen for operators on a backend, by the operators' names."""
+        """The packages whose kernels are chosen on a backend, by operator name."""
         start = f"{KERNELS}.{backend}."
         chosen: dict[str, Setting] = {}
         for layer in self.layers:

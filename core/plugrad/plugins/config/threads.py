@@ -1,4 +1,5 @@
-"""The number of processor threads that operators may use, and its propagation to backends."""
+"""The number of threads that operators may use on the processor, and its propagation to
+backends."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _said: Final = _Said()
 
 
 def allow(count: int) -> None:
-    """Let operators of all backends use so many threads; counts before the configuration."""
+    """Let operators of all backends use this number of threads; overrides the configuration."""
     _said.count = count
     for active in active_backends():
         apply(active)

@@ -1,1 +1,1 @@
-"""Kernels that plugins provide for backends: which are used, and who else has some."""
+"""Kernels that plugins provide for backends: which ones are used, and which others exist."""

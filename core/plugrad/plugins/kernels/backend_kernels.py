@@ -114,7 +114,7 @@ def _has_key(backend: Backend) -> bool:
 def _make_table(plugin: Plugin, active: ActiveBackend) -> list[str]:
     """Make a plugin's kernels for a backend one table; an error is kept.
 
-    Kernels for operators that do not exist are left out. Returns what is to be warned of, once.
+    Kernels for operators that do not exist are left out. Returns the warnings to give, once.
     """
     name = active.name
     if name in plugin.kernel_tables or name in plugin.kernel_errors:

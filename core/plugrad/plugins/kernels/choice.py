@@ -12,8 +12,8 @@ from plugrad.plugins.loading.plugin import Plugin
 
 
 def by_owner(plugins: Iterable[Plugin]) -> dict[str, Plugin]:
-    """Plugins by what their kernels are told by: distribution and version, and the plugin's name
-    where several have those in common."""
+    """Plugins by the label of their kernels: distribution and version, and the plugin's name if
+    several share those."""
     found: dict[str, Plugin] = {}
     for plugin in plugins:
         owner = plugin.origin

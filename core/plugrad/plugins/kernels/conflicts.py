@@ -1,4 +1,4 @@
-"""Which kernels of an active backend several claim, and who has them: what `doctor` lists."""
+"""Kernels of an active backend that several packages provide, as `plugrad doctor` lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the strings mean that hooks give in the place of kernels and variants."""
+"""Resolves the strings that hooks return in place of kernels and variants."""
 
 from __future__ import annotations
 

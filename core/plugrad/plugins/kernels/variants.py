@@ -1,4 +1,4 @@
-"""Variants of kernels that plugins provide, and what of the hardware they may use."""
+"""Variants of kernels that plugins provide, and the hardware features that they may use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make_variants(plugin: Plugin, active: ActiveBackend, features: Mapping[str, 
     """Make a plugin's variants for a backend one list; an error is kept.
 
     Those for operators that do not exist, and those that need features of which the backend knows
-    nothing, are left out. Returns what is to be warned of, once.
+    nothing, are left out. Returns the warnings to give, once.
     """
     name = active.name
     if name in plugin.variant_lists or name in plugin.variant_errors:

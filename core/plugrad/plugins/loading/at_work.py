@@ -1,4 +1,4 @@
-"""Lets one thread at a time load or unload a plugin."""
+"""Makes sure that only one thread at a time loads or unloads a plugin."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _at_work: Final = _Local()
 
 
 def exclusively(manager: object, plugin: Plugin, work: Callable[[], object]) -> bool:
-    """Do the work, or wait for what another thread does with the plugin.
+    """Do the work, or wait for another thread that loads or unloads the plugin.
 
-    Returns False if the calling thread is within such work, or must not wait for it: as in an
-    import in a circle, it has to go on with what is there by now.
+    Returns False if the calling thread is within such work, or must not wait for it. As in a
+    circular import, it must continue with what is loaded so far.
     """
     if is_at_work(plugin):
         return False

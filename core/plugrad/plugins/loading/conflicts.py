@@ -1,4 +1,4 @@
-"""Conflicts: what happens when two plugins claim the same thing, and the messages."""
+"""Conflicts: settles what happens when two plugins claim the same thing, with the messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def handle(plugin: Plugin) -> str:
 
 
 def settle_names(plugins: list[Plugin], preferred: tuple[str, ...]) -> None:
-    """Of plugins of one name, the preferred one is used; without a preference none is."""
+    """If several plugins have one name, the preferred one is used; without a preference none is."""
     for plugin in plugins:
         plugin.set_aside = None
     by_name: dict[str, list[Plugin]] = {}

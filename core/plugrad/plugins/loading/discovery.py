@@ -1,4 +1,4 @@
-"""Finds the installed plugins in the metadata of distributions; imports none of them."""
+"""Finds the installed plugins in the metadata of distributions, without importing them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def installed_names() -> dict[str, str]:
 
 
 def merged(known: list[Plugin], found: list[Plugin]) -> list[Plugin]:
-    """What was found now, but in the shape of what is known already; loaded plugins stay."""
+    """The plugins found now, where already known plugins keep their objects; loaded ones stay."""
     by_key = {plugin.identity: plugin for plugin in known}
     plugins: list[Plugin] = []
     for plugin in found:

@@ -1,10 +1,11 @@
-"""Lets one thread do what must not be done twice, under a lock that cannot deadlock with imports.
+"""Runs work that must not run twice in one thread only, under a lock that cannot deadlock with
+imports.
 
-Loading a plugin runs its code, which imports modules; and a module that is being imported may ask
-for a plugin. With an ordinary lock, a thread that loads a plugin could wait for a module that
-another thread imports, while that one waits for the plugin. The import system knows who waits for
-which of its own locks, and breaks such a circle. So the lock here is one of its: the work is done
-in the shape of importing a module, of a name that nobody else has.
+Loading a plugin runs its code, which imports modules; and a module that is being imported may need
+a plugin. With an ordinary lock, a thread that loads a plugin could wait for a module that another
+thread imports, while that thread waits for the plugin. The import system tracks which thread waits
+for which of its own locks, and breaks such cycles. So this module uses one of its locks: it runs
+the work as the import of a module with a unique name.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _forget_finished(key: str) -> None:
 
 
 def find_work(fullname: str) -> ModuleSpec | None:
-    """The module whose import is the work that the calling thread brought."""
+    """The module whose import runs the calling thread's work."""
     work = _local.work
     return None if work is None else ModuleSpec(fullname, _WorkLoader(work))
 

@@ -1,4 +1,4 @@
-"""Where a plugin fails, and how to fix it."""
+"""Finds the line where a plugin fails, and says how to fix it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def place_of(
 
     Args:
         module: its module, if that was imported.
-        hook: the one that gave what is wrong, if that is known.
+        hook: the hook that returned the wrong object, if known.
     """
     import traceback
 

@@ -1,4 +1,4 @@
-"""Takes a plugin up and down: its hooks, what it provides, what it defined, its modules."""
+"""Loads and unloads a plugin: its hooks, what it provides, what it defined, its modules."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Hooks:
 
 
 def take_up(plugin: Plugin, module: object, hooks: Hooks) -> None:
-    """Register an imported plugin's hooks and ask what it provides.
+    """Register an imported plugin's hooks, and call those that say what it provides.
 
     Raises:
         Exception: whatever is wrong with the plugin; the caller takes it down again.
@@ -145,7 +145,7 @@ def take_up(plugin: Plugin, module: object, hooks: Hooks) -> None:
 
 
 def take_down(plugin: Plugin, module: object | None, hooks: Hooks, others: list[Plugin]) -> None:
-    """Undo everything that importing and taking up a plugin did, as far as it went.
+    """Undo everything that importing and registering a plugin did, even if it stopped halfway.
 
     Args:
         module: its module, if that was imported.
@@ -218,7 +218,7 @@ def _forget_namespaces(plugin: Plugin) -> None:
 
 
 def _forget_modules(name: str) -> None:
-    """Have a module and those in it imported anew on next use."""
+    """Remove a module and its submodules, so that the next use imports them again."""
     if not name:
         return
     for module in list(sys.modules):

@@ -1,6 +1,7 @@
-"""Finds, loads and keeps plugins. Finding reads only names; modules are imported on first use.
+"""Finds, loads and keeps plugins. Finding plugins reads only names; modules are imported on first
+use.
 
-A plugin that cannot be loaded stays in the list with its error. It affects only code that uses
+A plugin that cannot be loaded stays in the list with its error, which affects only code that uses
 it.
 """
 
@@ -59,7 +60,7 @@ class PluginManager:
             os.register_at_fork(after_in_child=self._renew_locks)
 
     def _renew_locks(self) -> None:
-        """In the child of a fork: whoever held a lock is not there."""
+        """In the child of a fork: the thread that held a lock does not exist there."""
         self._lock = threading.RLock()
         self._hooks.renew_lock()
         self._kernels.renew_lock()
@@ -98,7 +99,7 @@ class PluginManager:
         )
 
     def _judged(self) -> list[Plugin]:
-        """All plugins, with what the configuration says about them now."""
+        """All plugins, as the current configuration treats them."""
         if self._is_stale:
             self._plugins = merged(self._plugins or [], installed_plugins())
             self._is_stale = False
@@ -187,8 +188,8 @@ class PluginManager:
         """Undo the loading of a plugin: its backends are deactivated, its operators, kernels and
         namespaces removed, its modules forgotten. It stays unloaded until `load` or `reload`.
 
-        Existing objects keep working as far as they do not need the plugin: recorded graphs run
-        backwards, but calls on tensors of its backends raise `OperatorNotFoundError`. After `load`
+        Existing objects keep working if they do not need the plugin: recorded graphs can run
+        backward, but calls on tensors of its backends raise `OperatorNotFoundError`. After `load`
         or `reload`, active backends are active again; their existing tensors work if the plugin
         still supports the arrays in them.
 
@@ -350,7 +351,7 @@ class PluginManager:
         return [one.made.qualified_name for one in made if hasattr(one.made, "qualified_name")]
 
     def maker_of(self, kernel: str) -> str:
-        """Who registered a kernel: the distribution of the plugin, else the package."""
+        """The distribution of the plugin that registered a kernel, else the package."""
         for owner, package in REGISTRATIONS.makers("kernel", kernel)[::-1]:
             for plugin in self._plugins or ():
                 if plugin is owner or (owner is None and plugin.package == package):
@@ -407,7 +408,7 @@ class PluginManager:
     ) -> Plugin | None:
         """The plugin whose claim to a name counts, or None.
 
-        Those that are `spared` are not loaded for a name that is not theirs.
+        Plugins in `spared` are not loaded for a name that they do not claim.
         """
         plugins = self._ordered()
         preferred = current_config().names("prefer")

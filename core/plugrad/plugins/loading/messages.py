@@ -40,7 +40,7 @@ def meant_backend(name: str, installed: Iterable[str]) -> str:
 
 
 def chosen_by(wanted_by: str) -> str:
-    """Who chose a backend, in parentheses, if that was not the code."""
+    """What chose a backend, in parentheses, unless code did."""
     return f" (chosen by {wanted_by})" if wanted_by else ""
 
 

@@ -1,4 +1,4 @@
-"""A plugin: where it comes from, what it provides, and what became of loading it."""
+"""A plugin: where it comes from, what it provides, and whether loading it succeeded."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Plugin:
 
     @property
     def is_usable(self) -> bool:
-        """Whether what it provides may be used, now that it was loaded."""
+        """Whether what it provides may be used, after loading it."""
         allowed = not self.disabled and self.set_aside is None and not self.unloaded
         return allowed and self.module is not None and self.error is None
 

@@ -1,7 +1,7 @@
 """Records which plugin defined or registered what, so that it can be listed and undone.
 
-What is defined while a plugin is loaded belongs to it, except what code of another package defines
-then: that belongs to the package, and so to the plugin whose module is in it.
+What is defined while a plugin loads belongs to that plugin. What the code of another package
+defines meanwhile belongs to that package, and so to the plugin whose module is in it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Registrations:
                 )
 
     def makers(self, what: str, name: str) -> list[tuple[object | None, str]]:
-        """Owner and package of what has this name and still stands."""
+        """Owner and package of the existing registrations with this name."""
         with Locked(_lock):
             return [
                 (one.owner, one.package)

@@ -1,1 +1,2 @@
-"""Memory that several tensors share: views, strides, overlap, and what stands in for them."""
+"""Memory that several tensors share: views, strides, overlap, and their emulation on immutable
+arrays."""

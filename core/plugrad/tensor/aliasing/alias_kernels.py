@@ -1,6 +1,6 @@
 """Kernels of operators that write into a tensor or return a view of it: memory that is shared.
 
-An in-place operator that a backend does not have is the functional one and a `copy_`.
+If a backend lacks an in-place operator, the functional one runs, followed by `copy_`.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class InplaceKernel:
 
 
 def check_inplace_shape(target: TensorBase, result: TensorBase) -> None:
-    """Raise PyTorch's RuntimeError if a result has another shape than what it is written to."""
+    """Raise PyTorch's RuntimeError if a result has another shape than its target."""
     if sizes_of(result) != sizes_of(target):
         broadcast = broadcast_shapes(sizes_of(result), sizes_of(target))
         if broadcast != sizes_of(target) or sizes_of(result) == broadcast:
@@ -171,7 +171,7 @@ def _raise_shape(target: TensorBase, shape: tuple[int, ...]) -> NoReturn:
 @final
 class RebindingKernel:
     """An in-place operator without a functional one, such as `uniform_`, on immutable arrays: the
-    kernel returns what the tensor's elements are to be."""
+    kernel returns the tensor's new elements."""
 
     def __init__(self, op: Operator, active: ActiveBackend, raw: Any) -> None:
         self.op = op
@@ -324,7 +324,7 @@ def make_view_info(
 
 @final
 class _Writes:
-    """Who is told of a tensor that is about to be written to."""
+    """Holds the function that is called before a tensor is written to."""
 
     def __init__(self) -> None:
         self.listener: Any = None
@@ -436,8 +436,8 @@ class ArrayViewKernel:
 class InplaceViewKernel:
     """ADInplaceOrView of an in-place view operator, such as `t_`.
 
-    PyTorch counts it as a write. A view stays one of its base, one step further. A base keeps in
-    mind what it was, since that is where its views start from; see `graph/former_geometry.py`.
+    PyTorch counts it as a write. A view stays one of its base, one step further. A base stores its
+    former geometry, since its views start from there; see `graph/former_geometry.py`.
     """
 
     def __init__(self, op: Operator, functional: Operator) -> None:

@@ -1,12 +1,12 @@
 """Records which tensors get other arrays, for code that traces a step.
 
-On backends with immutable arrays a write is another array in the tensor, so a trace would leave
-tensors with the tracer's arrays behind. A thread's `array_log` is told before, and notes what they
-had as a `FormerArray`, which puts it back.
+On backends with immutable arrays a write puts another array into the tensor, so a trace would leave
+the tracer's arrays in tensors.
 
-It hears of more: of tensors that are made, of those whose values Python sees and of those whose
-gradient it assigns, by `note_made`, `note_read` and `note_grad` in `base.py`; and of `x[i]` that
-had to be a copy, since nobody knows `i` yet.
+A thread's `array_log` is called before, and stores the former array as a `FormerArray`, which can
+restore it. `note_made`, `note_read` and `note_grad` in `base.py` also tell it of tensors that are
+made, whose values Python reads, and whose gradient Python assigns. And it is told of `x[i]` that
+had to be a copy, since `i` is not known yet.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Cells: what tensors on immutable arrays have instead of common memory, and their places there.
+"""Cells: what tensors on immutable arrays have in place of shared memory, and each tensor's place
+in it.
 
-See `tensor/aliasing/functionalize.py`, which is the only one that changes them.
+Only `tensor/aliasing/functionalize.py` changes them.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def enter(tensor: TensorBase, cell: Cell) -> Alias:
 
 
 def leave(tensor: TensorBase) -> None:
-    """Take a tensor out of its cell: what is written to the others concerns it no longer."""
+    """Take a tensor out of its cell: writes to the others no longer affect it."""
     place = alias_of(tensor)
     if place is not None:
         place.forget(None)

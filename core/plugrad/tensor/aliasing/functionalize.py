@@ -1,9 +1,9 @@
-"""Views and writes on arrays that cannot be written to, with the results that memory would give.
+"""Views and writes on immutable arrays, with the same results as on shared memory.
 
-Tensors that would share memory share a `Cell`, which holds one array: that of the tensor which
-they are all views of. Each knows the operators that lead from there to itself. Writing to one
-puts a new array into the cell, with the new elements where that tensor has its own, and every
-other tensor of the cell takes its elements from there anew.
+Tensors that would share memory share a `Cell`. It holds one array, that of the tensor which they
+are all views of. Each tensor stores the operators that lead from there to itself. A write to one
+puts a new array into the cell, with the tensor's new elements in their place, and every other
+tensor of the cell reads its elements from there again.
 
     x = zeros(3)        cell: [0 0 0]      x: no steps
     v = x[1:]                              v: slice(0, 1)
@@ -71,7 +71,7 @@ def join(tensor: TensorBase, source: TensorBase, step: Step | None, read: Any) -
 
 
 def repeats_elements(tensor: TensorBase) -> bool:
-    """Whether some of the tensor's elements would be one place in memory."""
+    """Whether some of the tensor's elements would share a place in memory."""
     place = alias_of(tensor)
     if place is None or not place.repeats:
         return False
@@ -143,7 +143,7 @@ def group_of(tensor: TensorBase) -> object:
 
 
 def take_over(tensor: TensorBase, source: TensorBase) -> None:
-    """Let a tensor have the array of another one, and share what is written to either."""
+    """Give a tensor the array of another one, and make them share writes."""
     if tensor._keyset & keys.FUNCTIONALIZE_BIT:
         note_array(tensor)
         leave(tensor)
@@ -292,7 +292,7 @@ class FunctionalViewKernel:
     def _take_strided(
         self, below: i64, source: TensorBase, place: Alias, args: tuple[Any, ...]
     ) -> TensorBase:
-        """Strides count in the memory, not in what a view took from there."""
+        """Strides count in the memory, not in the view's elements."""
         steps = _to_memory(place, source)
         state = current_state()
         kept = state.kept

@@ -1,4 +1,4 @@
-"""Where a tensor's elements lie in memory: `stride()`, `storage_offset()`, `is_contiguous()`."""
+"""Where a tensor's elements are in memory: `stride()`, `storage_offset()`, `is_contiguous()`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _steps_of(steps: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
 def is_row_major_in_numpy(self: TensorBase) -> bool:
     """Whether the tensor's array is NumPy's and contiguous, its elements in row-major order.
 
-    NumPy knows, too, but its answer, an array's `flags`, is an object made anew each time.
+    NumPy's `flags` has the same information, but is a new object each time.
     """
     array: Any = self._backend_array
     if type(array) is not np.ndarray or self._keyset & FUNCTIONALIZE_BIT:
@@ -85,7 +85,8 @@ def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...
 
 
 def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
-    """Those of what a level's tensor wraps, without the one of the mapped dimension."""
+    """The strides of the tensor that a level's tensor wraps, without that of the mapped
+    dimension."""
     wrapped: Wrapped = self._backend_array
     steps = strides(wrapped.value)
     dim = wrapped.batch_dim

@@ -1,4 +1,4 @@
-"""Layouts in numbers: in which order of their dimensions strided tensors lie in memory.
+"""Memory layouts: the order of the dimensions of strided tensors in memory.
 
 An order names the dimensions, outermost first. Sizes and strides count elements.
 """
@@ -57,7 +57,7 @@ def common_order(sizes: Sizes, operands: Sequence[Sizes]) -> Sizes:
 
 
 def _compare(sizes: Sizes, operands: Sequence[Sizes], inner: int, outer: int) -> int:
-    """Positive if the steps of a dimension that is to be the inner one are the longer ones."""
+    """Positive if the dimension that should be the inner one has the longer stride."""
     for strides in operands:
         if strides[inner] == 0 or strides[outer] == 0:
             continue

@@ -1,7 +1,8 @@
-"""Overlap in memory: within a tensor that is written to, and between it and what is read.
+"""Checks overlap in memory: within a tensor that is written to, and between it and tensors that are
+read.
 
-What `expand` gives cannot be written to element by element. What an operator reads while it writes
-must be the same elements in the same order, or none of them.
+The result of `expand` cannot be written to element by element. An operator may read the elements
+that it writes only in the same order, or not at all.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ def check_overlap(target: TensorBase, operator: str) -> None:
 def check_operands(
     target: TensorBase, args: tuple[Any, ...], operator: str, least: int = 0
 ) -> None:
-    """Whether what an operator reads is apart from what it writes.
+    """Check that the tensors that an operator reads do not overlap with the one that it writes.
 
     Args:
-        least: the target will have so many elements, if it has less.
+        least: the target will have at least this number of elements.
 
     Raises:
         RuntimeError: some elements of an operand are in the memory that is written to, and not

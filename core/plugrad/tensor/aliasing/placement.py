@@ -1,8 +1,8 @@
 """Where the elements of an array are, for backends whose arrays can be spread over devices.
 
-Most backends have one place for each device, so nobody is asked and nothing is kept. One that has
-more says how an array comes to where another one is: what is written to a tensor then stays where
-the tensor was, and the gradient of a leaf goes to where the leaf is.
+Most backends have one place for each device, and need nothing here. A backend with more says how to
+move an array to the place of another one. Then a write leaves a tensor where it was, and the
+gradient of a leaf moves to the leaf's place.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def placed_like(array: Any, former: Any) -> Any:
 
 
 def put_where(tensor: TensorBase, other: TensorBase) -> None:
-    """Move a tensor that nobody else has yet to where another one is."""
+    """Move a new tensor, without other references, to the place of another one."""
     keep = PLACEMENT.keep
     if keep is None:
         return

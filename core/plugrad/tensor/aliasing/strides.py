@@ -1,8 +1,8 @@
-"""Strided memory in numbers: which of its elements an array of some sizes and strides has.
+"""Computes with strides: which elements of a memory an array of some sizes and strides has.
 
 Sizes, strides and offsets are ints, and count elements. Functions that make arrays take the array
-library as `xp`: a namespace with the names of the array API standard. Backends find all of this in
-`plugrad.plugins.strides`.
+library as `xp`: a namespace with the names of the array API standard. Backends import these
+functions from `plugrad.plugins.strides`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _blocks(sizes: Sizes, strides: Sizes) -> list[tuple[int, int]]:
 
 
 def diagonal_run(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    """Of a matrix' diagonal: its first row, its first column and how many elements it has."""
+    """The first row, the first column and the number of elements of a matrix' diagonal."""
     row, column = max(-offset, 0), max(offset, 0)
     return row, column, max(min(rows - row, columns - column), 0)
 

@@ -2,8 +2,9 @@
 
     y.diagonal().as_strided((2,), (1,))      is, of y:      y.as_strided((2,), (1,))
 
-It counts in memory, so it reaches elements that the view before does not have. Only the base has
-them all, so gradients of a view that was written to must not pass through the views between.
+`as_strided` counts in memory, so it can reach elements outside the view that it is called on. Only
+the base has them all, so gradients of a view that was written to must not pass through the views in
+between.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _from_memory(
 
 
 def _toggled(last: ViewStep | None, bits: i64) -> ViewStep | None:
-    """The steps, then those to what is conjugated and negated otherwise by `bits`."""
+    """The steps, followed by those that toggle conjugation and negation by `bits`."""
     if bits & CONJUGATE_BIT:
         last = ViewStep(last, _operator(_CONJ), (), -1)
     if bits & NEGATIVE_BIT:

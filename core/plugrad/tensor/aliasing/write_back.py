@@ -1,7 +1,7 @@
-"""What a write to a view makes of the tensor that it is a view of, on immutable arrays.
+"""Applies a write to a view to the tensor that it is a view of, on immutable arrays.
 
-A view is told by the operators that lead to it, its steps. For a write they are taken backwards:
-each puts what was written into what it was taken from, with one operator. Of `x[1:].t()`
+A view is described by the operators that lead to it, its steps. A write goes through them
+backwards: each step puts the new elements into its own input, with one operator. Of `x[1:].t()`
 
     steps       slice(x, 0, 1)          t
     backwards   slice_scatter(x, ., 0, 1)    t
@@ -76,7 +76,7 @@ def put_back(root: TensorBase, steps: list[Step], value: TensorBase) -> TensorBa
 
 
 def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
-    """`source` with `value` for what one step takes from it."""
+    """`source` with `value` in place of the elements that one step takes from it."""
     op, arguments, _ = step
     name = op.name if op.namespace == "plugrad" else ""
     if name in _OWN_INVERSE:

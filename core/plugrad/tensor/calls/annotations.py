@@ -1,7 +1,7 @@
 """Says which argument of a function written in Python is wrong, once the function has failed.
 
-Such a function checks nothing: what does not fit raises somewhere inside. Its annotations say what
-was expected, and are looked at only then. `plugrad.plugins.arguments` is the public door.
+Such a function does not check its arguments: a wrong one raises somewhere inside. Only then are its
+annotations compared with the arguments. The public interface is `plugrad.plugins.arguments`.
 """
 
 from __future__ import annotations
@@ -227,7 +227,8 @@ def _is_one(cls: type[Any]) -> Callable[[Any], bool]:
 
 
 def _unmet(annotation: Any, value: Any, known: dict[str, Any]) -> str:
-    """What an annotation asks for that a value is not; "" if it is, or nobody can tell.
+    """What an annotation requires that a value does not fulfil; "" if it does, or if that is
+    unknown.
 
     `known` has the classes that annotations name.
     """
@@ -271,8 +272,8 @@ _QUICK = frozenset({"size", "stride", "backward"})
 
 
 def explain_receivers(cls: type[R]) -> type[R]:
-    """Decorator of a class of tensors: its public methods name what is not a tensor when they are
-    called on it through the class."""
+    """Decorator of a class of tensors: if a public method is called through the class on an object
+    that is not a tensor, the error names it."""
     for name, member in list(vars(cls).items()):
         if inspect.isfunction(member) and not name.startswith("_") and name not in _QUICK:
             setattr(cls, name, _explained_receiver(member))

@@ -1,4 +1,4 @@
-"""The shape that operands of several shapes have together."""
+"""The common shape of operands that are broadcast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What C++ calls the element types, as some of PyTorch's error messages do."""
+"""C++ names of the element types, which some of PyTorch's error messages contain."""
 
 from __future__ import annotations
 

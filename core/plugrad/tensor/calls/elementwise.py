@@ -1,7 +1,7 @@
 """Operators with `structure: elementwise`: any number of operands, promoted and broadcast together.
 
-Unlike the wrappers in `kernels`, which have one or two operands and a short way for them, this
-serves functions such as the incomplete beta function, whose cost is in the kernel.
+The wrappers in `kernels` take one or two operands, with a fast path. This one is for functions such
+as the incomplete beta function, where the kernel takes most of the time.
 """
 
 from __future__ import annotations

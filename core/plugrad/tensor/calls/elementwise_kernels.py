@@ -1,6 +1,7 @@
-"""Kernels on tensors of elementwise operators with one or two operands, from those on arrays.
+"""Makes kernels on tensors from kernels on arrays, for elementwise operators of one or two
+operands.
 
-They serve operators whose YAML entry says so, and take the short way when all dtypes agree.
+They are used for operators whose YAML entry says so, and take a fast path if all dtypes agree.
 """
 
 from __future__ import annotations

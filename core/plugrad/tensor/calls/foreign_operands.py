@@ -1,6 +1,6 @@
 """The second operand of an infix operator when it is neither a tensor nor a number.
 
-A NumPy array counts as a tensor on the CPU; what overrides functions is asked.
+A NumPy array counts as a tensor on the CPU; objects that override functions get the call.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def promoted_matmul(first: Any, second: Any) -> Any:
 
 
 def tensor_of_array(array: Any, copied: bool) -> TensorBase:
-    """A NumPy array that is an operand beside a tensor, as a tensor on the CPU.
+    """A NumPy array that is an operand with a tensor, as a tensor on the CPU.
 
     Args:
         copied: whether it has memory of its own. A node that saves it would not notice what NumPy

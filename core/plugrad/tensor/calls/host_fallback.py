@@ -1,4 +1,4 @@
-"""Computes on another backend what one has no kernel for: slow, but it runs. Opt-in."""
+"""Runs operators for which a backend has no kernel on another backend: slow, and opt-in."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from plugrad.tensor.creation.transfer import moved
 
 @final
 class HostFallbackKernel:
-    """An operator's kernel on a backend that lacks it: arguments go to another backend, by way of
-    host memory, the operator runs there, and what it returns or wrote comes back."""
+    """An operator's kernel on a backend that lacks it: arguments are copied to another backend
+    through host memory, the operator runs there, and results and written tensors are copied
+    back."""
 
     def __init__(self, op: Operator, active: ActiveBackend) -> None:
         self.op = op
@@ -86,8 +87,8 @@ class HostFallbackKernel:
 def make_host_fallback(op: Operator, active: ActiveBackend) -> Any:
     """The fallback kernel; None where another backend's result would not do.
 
-    A view must share memory with its input, which a copy cannot; arrays that nobody can write to
-    need not.
+    A view must share memory with its input, which a copy does not; for immutable arrays this does
+    not matter.
     """
     if active.fallback == active.name or (op.schema.is_view and active.backend.mutable):
         return None

@@ -1,8 +1,8 @@
-"""What an operator says when a kernel has failed in an array library's words: PyTorch's.
+"""Replaces an array library's error by PyTorch's message when a kernel has failed.
 
-Arguments are checked before a kernel runs; this is for what only the array library has noticed.
-Errors that are nobody's words but the kernel's are left as they are. A kernel whose context was
-busy has not failed: it runs again. So does one whose arguments its backend can mend.
+Arguments are checked before a kernel runs; this is for errors that only the array library notices.
+Errors that the kernel itself raised are left as they are. A kernel whose context was busy has not
+failed: it runs again. So does a kernel whose arguments its backend can fix.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_LOOP = "not supported for the input types|did not contain a loop|Cannot cast
 
 
 def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception | None:
-    """The error to raise instead of what a kernel raised; None if that is to be kept."""
+    """The error to raise instead of what a kernel raised; None to keep that error."""
     if isinstance(error, MemoryError):
         return RuntimeError(out_of_memory(error))
     if isinstance(error, OverflowError):
@@ -85,7 +85,7 @@ def _add_once(error: Exception, note: str) -> None:
 
 
 def _about_signature(op: Operator, tensors: list[TensorBase]) -> str:
-    """Whose kernel it is that cannot be called, and for which operator."""
+    """The error for a kernel that cannot be called: names its owner and the operator."""
     owner = ""
     for active in active_backends():
         if tensors and active.name == tensors[0].device.type:
@@ -160,8 +160,8 @@ def run_again_or_fail(
     args: tuple[Any, ...],
     error: Exception,
 ) -> Any:
-    """Run a kernel again whose context could not be entered, or whose arguments the backend can
-    mend; raise any other error as `fail` does."""
+    """Run a kernel again if its context could not be entered, or if the backend can fix its
+    arguments; raise any other error as `fail` does."""
     try:
         return run_again(active, raw, arrays, error)
     except Exception as its_own:

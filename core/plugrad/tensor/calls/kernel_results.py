@@ -1,6 +1,4 @@
-"""What a raw kernel returned: whether it is what the operator's result is, and who runs next where
-it declined.
-"""
+"""Checks what a raw kernel returned, and finds the kernel that runs next if it declined."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from plugrad.tensor.meta.array import MetaArray
 
 
 def note_alone(op: Operator, active: ActiveBackend, raw: Any) -> None:
-    """Tell who listens that a kernel has declined; several tell themselves."""
+    """Tell listeners that a single kernel has declined; a list of candidates does so itself."""
     if not tells_itself(raw):
         found = plain(active.candidates(op.kernel_name, op.overload))
         note_declined(op.qualified_name, found[0].owner if found else "")

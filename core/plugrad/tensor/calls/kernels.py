@@ -1,7 +1,7 @@
-"""From kernels on arrays to kernels on tensors: prepare, unwrap, call, wrap.
+"""Makes kernels on tensors from kernels on arrays: prepare, unwrap, call, wrap.
 
-These are what stands in an operator's table for a backend, but for the elementwise ones with one
-or two operands (`elementwise_kernels`).
+An operator's table has these for a backend, except for elementwise operators with one or two
+operands (`elementwise_kernels`).
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class RawKernel:
         return found
 
     def _check_item(self, position: int, device: Device, common: Device) -> None:
-        """Of several tensors in one argument, only indices may be on the CPU instead."""
+        """If an argument has several tensors, only indices may be on the CPU instead."""
         if not self.op.schema.arguments[position].type.element_optional:
             self._mixed(position, device, common)
         if device is not CPU:

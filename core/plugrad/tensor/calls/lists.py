@@ -1,4 +1,4 @@
-"""Whether an operator of lists of tensors is one call of a backend's kernel."""
+"""Decides whether an operator on lists of tensors is one call of a backend's kernel."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`out=`: results go into tensors that are given.
+"""`out=`: writes results into given tensors.
 
-The result is computed as without `out=`. It is written into the memory of the tensor, which is
+The result is computed as without `out=`, and then written into the tensor's memory. The tensor is
 resized if its shape differs.
 """
 
@@ -297,7 +297,7 @@ def write_outs(function: str, out: Any, results: Any) -> Any:
         Named results as `function` gives them, of the tensors in `out`.
 
     Raises:
-        TypeError: `out` is not a tuple of so many tensors.
+        TypeError: `out` is not a tuple of the right number of tensors.
         RuntimeError: see `write_out`.
     """
     wanted = f"tuple of {len(results)} Tensors"
@@ -319,12 +319,12 @@ def compute_into(
     read: tuple[Any, ...],
     elementwise: bool = False,
 ) -> Any:
-    """Call an operator and put what it gives into what is given as `out=`.
+    """Call an operator and write its results into the tensors given as `out=`.
 
     Args:
         call: takes `args`, which have been checked.
-        read: those that `out` has to be apart from, as far as the function asks for that; empty if
-            somebody has looked.
+        read: the tensors that `out` must not overlap with, if the function requires that; empty if
+            it was checked already.
 
     Returns:
         `out`, see `write_out` and `write_outs`; None for an operator that gives a list, as in
@@ -372,7 +372,7 @@ def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
 
 
 def like_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[DType, Device]:
-    """The dtype and device of what a factory makes for `out=`: those of the tensor given.
+    """The dtype and device for a factory with `out=`: those of the given tensor.
 
     Raises:
         TypeError: `out` is not a tensor.

@@ -60,7 +60,7 @@ def call_overload(
     With `method`, the call is one of a Tensor's method, to which `args[0]` is the tensor.
 
     Raises:
-        TypeError: none does; the message says what was given and what is possible.
+        TypeError: none does; the message lists the given types and the signatures.
     """
     out = kwargs.pop("out", None) if "out" in kwargs else None
     options = {key: kwargs.pop(key) for key in _OPTIONS if key in kwargs}

@@ -1,9 +1,9 @@
-"""The native half of the override protocol: does a call go to a `__plugrad_function__`?
+"""The native half of the override protocol: decides whether a call goes to `__plugrad_function__`.
 
 `OVERRIDES.active` is false until a Tensor subclass with an override is defined, a mode is entered,
-or an argument that is not a Tensor turns out to have one; until then a public function pays for the
-protocol by one compare of that field. Once it is true, `override` looks at the arguments, and what
-it finds is called by `plugrad.overrides`, which is interpreted and not imported before.
+or an argument that is not a Tensor turns out to have one; until then the protocol costs a public
+function one comparison of that field. Once it is true, `override` looks at the arguments, and
+`plugrad.overrides`, which is interpreted and imported only then, calls the overrides that it finds.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def stand_in() -> Tensor:
 
 
 def has_plugrad_function_unary(value: Any) -> bool:
-    """Whether a call with this argument is to be given to `handle_plugrad_function`."""
+    """Whether to pass a call with this argument to `handle_plugrad_function`."""
     if not OVERRIDES.active and (isinstance(value, TensorBase) or not accept_foreign(value)):
         return False
     return _to_be_dispatched(current_state(), (value,))
@@ -199,7 +199,7 @@ def has_plugrad_function_variadic(*values: Any) -> bool:
 
 
 def has_plugrad_function(relevant_args: Any) -> bool:
-    """Whether a call with these arguments is to be given to `handle_plugrad_function`.
+    """Whether to pass a call with these arguments to `handle_plugrad_function`.
 
     True inside a mode, and if the class of an argument (or of an item of one that is a list or
     tuple) has `__plugrad_function__`.
@@ -220,8 +220,8 @@ def has_plugrad_function(relevant_args: Any) -> bool:
 def declare_subclass(cls: Any) -> None:
     """Note that a subclass of Tensor was defined.
 
-    A class may call its override by either name: what it, or the first of its bases that has one,
-    defines is put under both.
+    A class may define its override under either name: the override of the class, or of its first
+    base with one, is stored under both.
     """
     for base in cls.__mro__:
         names = vars(base)

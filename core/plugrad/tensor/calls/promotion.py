@@ -323,7 +323,8 @@ _LARGEST_E4M3FN: Final = 448.0
 
 
 def saturated(array: Any) -> Any:
-    """Elements for float8_e4m3fn, which has no infinity: what is too large becomes its largest."""
+    """Elements for float8_e4m3fn, which has no infinity: too large ones become its largest
+    number."""
     return np.clip(array, -_LARGEST_E4M3FN, _LARGEST_E4M3FN)
 
 

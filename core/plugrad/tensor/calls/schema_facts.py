@@ -1,4 +1,4 @@
-"""What an operator's schema says about calls of it."""
+"""Facts about an operator's calls, from its schema."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How tensors come to be: from data, at random, on another device."""
+"""Creates tensors: from data, at random, on another device."""

@@ -249,7 +249,7 @@ def _infer_flat(values: list[Any], data: Any) -> DType:
 
 
 def _stacked(arrays: Any) -> Any:
-    """A list of NumPy arrays of one shape as one array; None if that is not what it is."""
+    """A list of NumPy arrays of one shape as one array; None if it is something else."""
     if set(map(type, arrays)) != {np.ndarray} or len({array.shape for array in arrays}) != 1:
         return None
     for array in arrays:

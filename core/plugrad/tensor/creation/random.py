@@ -82,8 +82,8 @@ class fork_rng(Scope):
     """Within the block random numbers are drawn as usual; after it the generators are restored.
 
     Args:
-        devices: those whose generators are kept, by name or index, beside the host's; by default
-            all devices there are.
+        devices: the devices whose generators are saved, by name or index, in addition to the
+            host's; by default all.
         enabled: False makes it do nothing.
         device_type: what devices that are given by index alone are.
 

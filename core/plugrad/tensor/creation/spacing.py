@@ -1,7 +1,7 @@
-"""Numbers at equal distances, for `linspace` and `logspace`, and the indices of triangles, on every
+"""Equally spaced numbers, for `linspace` and `logspace`, and the indices of triangles, on every
 backend.
 
-Backends find it in `plugrad.plugins.spacing`.
+Backends import them from `plugrad.plugins.spacing`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Copies between devices: within a backend, by DLPack where two share a kind of memory, or by way
-of the host. And page-locked host memory, which makes copies overlap with work.
+"""Copies between devices: within a backend, by DLPack if two backends share a kind of memory, or
+through the host. Also page-locked host memory, with which copies overlap with computation.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def moved_array(tensor: TensorBase, device: Device, non_blocking: bool, own: boo
     """A tensor's elements in an array on another device than its own.
 
     Args:
-        non_blocking: may return before the copy is done, where backends can.
-        own: nobody else's memory; without it a backend that lives on the host may share.
+        non_blocking: may return before the copy has finished, if the backends can.
+        own: the copy must have its own memory; otherwise a backend on the host may share it.
 
     Raises:
         TypeError: the device has no such dtype.
@@ -73,8 +73,8 @@ def _through_dlpack(
 ) -> Any:
     """The array for the target's backend, copied on its device; None if they share no memory.
 
-    Memory of the host is left to NumPy, which costs no more. Nobody else sees what is handed over:
-    a write to one tensor must not show in the other.
+    Memory of the host is left to NumPy, which costs no more. The array passed over has no other
+    references: a write to one tensor must not change the other.
     """
     kind = target.backend.dlpack_type()
     if kind < 0 or kind == _HOST_MEMORY:

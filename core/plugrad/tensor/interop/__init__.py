@@ -1,1 +1,1 @@
-"""Tensors beside other things that hold numbers: NumPy arrays, Python values, pickles, DLPack."""
+"""Converts tensors to and from NumPy arrays, Python values, pickles and DLPack."""

@@ -1,4 +1,4 @@
-"""Tensors to and from NumPy arrays, which share their memory on the host."""
+"""Converts tensors to and from NumPy arrays, which share their memory on the host."""
 
 from __future__ import annotations
 

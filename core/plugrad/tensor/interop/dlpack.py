@@ -1,4 +1,4 @@
-"""DLPack: the memory of tensors for other libraries, and of their arrays for tensors."""
+"""DLPack: shares the memory of tensors with other libraries, and of their arrays with tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tensor as Python's numbers, lists and containers: the bodies of its conversions."""
+"""Converts tensors to Python numbers, lists and containers: the bodies of Tensor's methods."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def joint_strides(shape: Shape, operands: Iterable[Any]) -> Shape | None:
 
 
 def structured(op: Operator) -> Kernel:
-    """Of an elementwise operator, whose operands come promoted."""
+    """The kernel of an elementwise operator, whose operands are already promoted."""
     result = op.result
     count = len(op.schema.returns)
 
@@ -65,7 +65,7 @@ def structured(op: Operator) -> Kernel:
 
 
 def structured_kernels() -> dict[str, Kernel]:
-    """Of all elementwise operators of the core that say they are."""
+    """Kernels of all operators of the core that are declared elementwise."""
     found = {
         op.full_name: structured(op)
         for op in declared_operators()
@@ -78,7 +78,7 @@ def structured_kernels() -> dict[str, Kernel]:
 
 
 def _structured_later(name: str) -> Kernel:
-    """Of an operator whose family may not be loaded yet."""
+    """The kernel of an operator whose family may not be loaded yet."""
 
     def kernel(*operands: Any) -> Any:
         op = find_operator(name)
@@ -153,7 +153,7 @@ def mantissa_and_exponent(a: MetaArray) -> tuple[MetaArray, MetaArray]:
 
 
 def elementwise(*operands: Any) -> MetaArray:
-    """Of operands of one dtype, or of numbers."""
+    """The result for operands of one dtype, or for numbers."""
     shape: Shape = ()
     found: MetaArray | None = None
     for operand in operands:

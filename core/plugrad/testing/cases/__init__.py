@@ -1,8 +1,8 @@
-"""What operators are tested with: descriptions of calls, and the tables of plugrad's operators.
+"""Test cases of operators: descriptions of calls, and the tables of plugrad's operators.
 
-A case says what a function may be called with; it makes no tensor. Tests make of it what they
-need: values on a backend and on the CPU, derivatives, other layouts of memory. Cases of the
-operators of a plugin come by the hook `plugrad_cases`, and get the same treatment.
+A case describes arguments of a function and makes no tensor. Tests make what they need from it:
+values on a backend and on the CPU, derivatives, other memory layouts. Cases of the operators of a
+plugin come by the hook `plugrad_cases`, and get the same treatment.
 """
 
 from __future__ import annotations

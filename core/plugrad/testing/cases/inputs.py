@@ -1,4 +1,5 @@
-"""What the samples of several families share: tensors in every layout, calls and cases on them."""
+"""Shared by the samples of several families: tensors in every layout, and calls and cases on
+them."""
 
 from __future__ import annotations
 

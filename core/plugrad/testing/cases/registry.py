@@ -1,4 +1,4 @@
-"""Where cases are found: the tables of plugrad's own operators, plugins, and what is registered."""
+"""Finds cases: in the tables of plugrad's operators, in plugins, and among registered ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Double gradients: gradients are made of operators that have gradients in turn, the CPU's."""
+"""Double gradients: gradients of gradients agree with the CPU's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors: calls that fail on the CPU fail here, with the words where plugrad itself checks."""
+"""Errors: calls that fail on the CPU fail here, with the same message if plugrad itself checks."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ _WIDE_TOLERANCE = 5e-2
 
 
 def with_tangent(subject: Subject, selection: Selection) -> Iterator[Trial]:
-    """One trial for each function and dtype, since tangents are made of what other topics try; all
-    trials of operators that were requested."""
+    """One trial for each function and dtype, since tangents are computed by operators that other
+    topics test; all trials of operators that were requested."""
     seen: set[tuple[str, str | None]] = set()
     for trial in differentiable(subject, selection, twice=False):
         about = (trial.case.op, trial.dtype)

@@ -1,4 +1,5 @@
-"""In place: methods that write compute what functions do, into the tensor itself, and count it."""
+"""In place: in-place methods compute what functions do, in the tensor itself, and count the
+write."""
 
 from __future__ import annotations
 

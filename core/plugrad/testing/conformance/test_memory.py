@@ -1,4 +1,4 @@
-"""Memory: arrays go when the tensors go that have them, and repeated steps need no more of it."""
+"""Memory: arrays are freed with their tensors, and repeated steps need no more memory."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_repeated_steps_keep_nothing(subject: Subject) -> None:
 
 
 def test_repeated_steps_need_no_more_memory(subject: Subject) -> None:
-    """Of the host, as far as Python and NumPy ask for it."""
+    """Host memory that Python and NumPy allocate."""
     subject.needs("mm", "relu", "mean", "sub_.Tensor")
     x = subject.random(SIZE, SIZE)
     w = subject.random(SIZE, SIZE, seed=1).requires_grad_()

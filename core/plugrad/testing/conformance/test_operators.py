@@ -1,4 +1,4 @@
-"""Operators: whatever every backend must be able to do, this one can."""
+"""Operators: the backend can compute every operator that all backends must support."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_backward_runs_in_the_engines_order(subject: Subject, device: Any) -> No
 
 
 def across(first: Any, second: Any, values: Any) -> list[Any]:
-    """A graph that goes back and forth between two devices, and what is done with its gradients."""
+    """A graph that alternates between two devices, and uses of its gradients."""
     x = values.clone().to(first).requires_grad_()
     w = values.clone().to(second).requires_grad_()
     moved = (x * 2).to(second)
@@ -248,7 +248,7 @@ def test_gradients_that_other_devices_computed(subject: Subject) -> None:
 
 
 def test_a_gradient_that_the_caller_computed_on_the_device(subject: Subject) -> None:
-    """Backward begins with what the calling thread has asked for just before."""
+    """Backward starts from a result that the calling thread has only just requested."""
     subject.needs("mm")
     x = subject.random(16, 16).requires_grad_()
     y = x * x

@@ -1,1 +1,1 @@
-"""Engines beside the real one: naive, and under a schedule explorer."""
+"""Engines for tests: a naive one, and one under a schedule explorer."""

@@ -28,10 +28,10 @@ def explored_engine(scheduler: Scheduler, max_depth: int = MAX_DEPTH) -> Iterato
     """Within it, backward passes run on an engine under a scheduler; at its end the threads end.
 
     To be entered by the program that is explored. Devices get fresh queues from their backends,
-    so that those of a plugin are explored as well, as far as their locks are the scheduler's.
+    so that a plugin's queues are explored as well, if their locks are the scheduler's.
 
     Args:
-        max_depth: so many passes nest on one stack before another thread's is used.
+        max_depth: how many passes nest on one stack before another thread's stack is used.
 
     >>> import plugrad
     >>> from plugrad.testing.engines.schedule_explorer import RandomWalk, explore

@@ -1,8 +1,8 @@
-"""The naive engine: backward as the textbook has it, the oracle for the real one.
+"""The naive engine: backward as in the textbook, the oracle for the real one.
 
 One thread, no notes on nodes, no memory reused: count the edges that lead to each node, then run
-the nodes that wait for nothing, latest first, each once on the sum of what arrived. In the place of
-the real engine, `Tensor._execution_engine = NaiveEngine()`, it also runs hooks.
+the nodes that wait for nothing, latest first, each once on the sum of what arrived. With
+`Tensor._execution_engine = NaiveEngine()` it replaces the real engine and also runs hooks.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def _hooks_of(node: Any, kind: str) -> list[Any]:
 
 
 def _fit(grad: Any, metadata: Any) -> Any:
-    """`grad` summed over broadcast dimensions and cast to what the receiving node expects."""
+    """`grad` summed over broadcast dimensions and cast to the dtype that the receiving node
+    expects."""
     if grad is None or metadata is None:
         return grad
     extra = grad.ndim - len(metadata.shape)

@@ -1,8 +1,8 @@
 """Schedule explorer: runs a program of several threads under a scheduler of its own, many times.
 
-What a program of several threads does depends on when the operating system lets which of them
-run; an error that needs a rare order is hardly ever seen, and never again. Here the order is
-chosen by a `Strategy`, and written down:
+What a program of several threads does depends on the order in which the operating system runs them;
+an error that needs a rare order is hardly ever seen, and cannot be repeated. Here a `Strategy`
+chooses the order, and the order is recorded:
 
 * A `Scheduler` stands in for Python's `threading` where the program gets its locks and threads
   from (the engine takes any `Primitives`). Its threads are real ones, but all except one are
@@ -11,8 +11,8 @@ chosen by a `Strategy`, and written down:
   running thread asks the strategy who goes on. Between these points a thread runs alone.
 * The answers, one small number for each point at which there was a choice, are the *schedule*. The
   same schedule makes the same program do the same again.
-* When no thread can go on and some have not ended, that is a deadlock: the error says who waits
-  for what, and for which schedule.
+* If no thread can continue and some have not ended, that is a deadlock: the error says which thread
+waits for what, and gives the schedule.
 
     def program(scheduler):                   # runs as the thread "main"
         lock = scheduler.lock()
@@ -28,8 +28,8 @@ been under a lock; but compiled modules have no lines.
 `RandomWalk` and `PriorityChanges` choose at random, from a seed; `DepthFirst` goes through all
 schedules with few preemptions, which for a small program finds whatever few preemptions can cause.
 
-A program has to be deterministic but for its schedule. Locks that it lacks from the
-scheduler are not seen: they must not be held while another thread is let run.
+A program must be deterministic except for its schedule. The scheduler does not see other locks: a
+thread must not hold one when another thread is chosen to run.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class DepthFirst(Strategy):
 
 
 class Replay(Strategy):
-    """Chooses as a schedule says; where it ends, whoever runs goes on."""
+    """Follows a schedule; after its end, the running thread continues."""
 
     def __init__(self, schedule: Sequence[int]) -> None:
         self._schedule = list(schedule)
@@ -387,7 +387,7 @@ class Scheduler(Primitives):
         return not self._given_up and self._failure is None
 
     def _end(self, thread: Thread) -> Thread | None:
-        """Who goes on after a thread has ended."""
+        """The thread that continues after a thread has ended."""
         self._wake(thread)
         return self._choose(None)
 
@@ -401,7 +401,8 @@ class Scheduler(Primitives):
         return self._trace_line
 
     def _choose(self, current: Thread | None) -> Thread | None:
-        """Who goes on; None if nobody can, which is a failure unless all have ended."""
+        """The thread that continues; None if no thread can, which is a failure unless all have
+        ended."""
         ready = [t for t in self._threads if t._waits_for is None and not t.ended]
         if not ready:
             if current is not None or not all(t.ended for t in self._threads):
@@ -422,7 +423,7 @@ class Scheduler(Primitives):
         return ready[choice]
 
     def _switch(self, current: Thread) -> None:
-        """Let whoever is chosen go on; return when `current` is."""
+        """Let the chosen thread continue; return when `current` is chosen."""
         self._points += 1
         if self._points > MOST_POINTS and self._failure is None:
             self._failure = ScheduleError(
@@ -516,7 +517,7 @@ def _place(frame: FrameType | None) -> str:
 def explore(
     program: Program, strategy: Strategy, schedules: int, lines_of: Sequence[str] = ()
 ) -> int:
-    """Run a program under up to so many schedules; returns how many there were.
+    """Run a program under up to `schedules` schedules; return how many ran.
 
     Args:
         lines_of: the files every line of which is a point, unless they are compiled.

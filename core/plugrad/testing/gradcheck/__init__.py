@@ -156,11 +156,11 @@ def gradgradcheck(
     Args:
         grad_outputs: the output gradients; default random ones in [-1, 1] that require grad, the
             same in every call.
-        gen_non_contig_grad_outputs: random ones are to be non-contiguous.
+        gen_non_contig_grad_outputs: make random ones non-contiguous.
         check_fwd_over_rev: check the forward mode of gradients.
         check_rev_over_rev: check their backward mode; checking nothing at all is an error.
 
-    The other arguments, and what is raised, are gradcheck's.
+    The other arguments and the errors are those of gradcheck.
 
     >>> import plugrad
     >>> x = plugrad.tensor([0.5, 1.0], dtype=plugrad.float64, requires_grad=True)
@@ -259,7 +259,7 @@ def _random_like(outputs: tuple[Any, ...], non_contiguous: bool) -> tuple[Any, .
 
 
 class _Check:
-    """One run: the function, its inputs, and what is compared how."""
+    """One run: the function, its inputs, and the settings of the comparison."""
 
     def __init__(
         self,
@@ -381,7 +381,7 @@ class _Check:
         i: int,
         j: int,
     ) -> str:
-        """The whole Jacobians of what failed along a direction."""
+        """Compare the whole Jacobians, after a direction has failed."""
         place = [index for index, out in enumerate(results) if out.requires_grad][j]
         numerical = numerical_jacobians(func, self.arguments, results, self.inputs[i], self.eps)
         analytical = analytical_jacobians(self.arguments, outputs[j], float("inf"), False)

@@ -1,5 +1,5 @@
-"""What gradcheck asks of forward mode: tangents against finite differences, missing tangents, and
-batches of them."""
+"""gradcheck's tests of forward mode: tangents against finite differences, missing tangents, and
+batches of tangents."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ForwardCheck:
 
     Args:
         func: the function.
-        arguments: what it is called with; those that require grad get tangents.
-        close: whether two arrays agree, given an absolute tolerance for them.
-        shown: how an array is shown in a message.
+        arguments: its arguments; those that require grad get tangents.
+        close: says whether two arrays agree, within an absolute tolerance.
+        shown: formats an array for a message.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Jacobians for gradcheck: by finite differences, and by backward, whole or along random vectors.
 
 A Jacobian here has one row per element of the input and one column per element of the output, which
-is real: gradcheck looks at the real and the imaginary part of a complex output one after the other.
-Of a complex input x + iy the rows are d/dx + i d/dy, which is what backward computes.
+is real: gradcheck looks at the real and the imaginary part of a complex output separately. For a
+complex input x + iy the rows are d/dx + i d/dy, as backward computes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jacobians by the names under which PyTorch once showed them; each warns that it is deprecated."""
+"""Jacobians under older PyTorch names, which warn that they are deprecated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gradcheck asks of backward beside right numbers: zero, undefined and batched gradients."""
+"""gradcheck's further tests of backward: zero, undefined and batched gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`opcheck`: does an operator do what was declared of it?"""
+"""`opcheck`: checks that an operator does what its declaration says."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def opcheck(
 ) -> dict[str, str]:
     """Check an operator on some arguments: schema, gradient, fake, kernels and rules.
 
-    Call it with several sets of arguments that stand for what the operator is used with; with
-    tensors that require grad if it has a gradient. The arguments are not written to.
+    Call it with several sets of typical arguments; with tensors that require grad if the operator
+    has a gradient. The arguments are not written to.
 
     Args:
         op: what `custom_op` returned, or an operator of `plugrad.ops`.
         args, kwargs: what to call it with.
         test_utils: which checks to do:
 
-            - "test_schema": what is written to, and which results share memory with what, are as
-              the schema says;
+            - "test_schema": the schema says correctly which arguments are written to and which
+              results share memory with arguments;
             - "test_autograd_registration": the gradient is registered where autograd looks;
             - "test_faketensor": on tensors without data the results have the right shape and dtype;
             - "test_gradients": gradients agree with finite differences in double precision, and
@@ -68,8 +68,8 @@ def opcheck(
         ``"test_backends[jax]"``, have entries of their own.
 
     Raises:
-        OpCheckError: a check failed; the message says what was declared, what happened, and how
-            to mend it.
+        OpCheckError: a check failed; the message says what was declared, what happened, and how to
+            fix it.
         ValueError: `op` is not an operator, or a check has no such name.
         RuntimeError: the arguments do not fit the schema.
 

@@ -1,4 +1,4 @@
-"""Checks that an operator's calls can be recorded, and run again on other values."""
+"""Checks that an operator's calls can be recorded and replayed on other values."""
 
 from __future__ import annotations
 

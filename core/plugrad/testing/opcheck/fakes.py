@@ -1,4 +1,4 @@
-"""Checks an operator's fake against what it does with data."""
+"""Compares an operator's fake with the operator on real data."""
 
 from __future__ import annotations
 

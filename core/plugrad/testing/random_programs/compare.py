@@ -31,8 +31,8 @@ def difference(
         ordered: whether hooks must be called in one order. If not, neither can it be said how far
             a pass came that raised, so nothing after that is compared.
         tolerance: of numbers, relative; `inf` asks for no more than shapes and dtypes. By default
-            what suits the least precision that something was computed with.
-        words: whether errors must say the same, beside being of one class.
+            suitable for the lowest precision in the run.
+        words: whether errors must have the same message, not only the same class.
     """
     if _has_bug(ours) or _has_bug(theirs):
         return None

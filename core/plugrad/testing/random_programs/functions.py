@@ -39,7 +39,7 @@ def make_functions(lib: Any, log: Any) -> dict[str, Any]:
             return grad * (1.0 - y * y)
 
     class Setup(base):
-        """Two inputs, forward and context apart; the gradient of what needs none is None."""
+        """Two inputs, separate forward and setup_context; None for inputs that need no gradient."""
 
         @staticmethod
         def forward(x: Any, y: Any) -> Any:

@@ -11,7 +11,7 @@ Shape = tuple[int, ...]
 
 @dataclass
 class Variable:
-    """A tensor of the program, as far as it is known before the program runs.
+    """What is known about a tensor of the program before the program runs.
 
     Attributes:
         inference: whether it was made in inference mode; a guess.

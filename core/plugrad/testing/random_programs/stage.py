@@ -26,9 +26,9 @@ class Stage:
 
     Args:
         lib: `plugrad` or `torch`.
-        devices: what `device(i)` gives, by `i` modulo their number.
-        nudge: by which part of themselves values differ from what they usually are.
-        functions: whether custom Functions are among the names.
+        devices: the results of `device(i)`, by `i` modulo their number.
+        nudge: the relative change of values from their usual ones.
+        functions: whether custom Functions are available.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def _mode(choice: Choice, x: Variable) -> str:
 
 
 def _written(draft: Draft, x: Variable, source: Variable | None) -> None:
-    """Who shares the memory that was written to may now be part of the graph."""
+    """Variables that share the written memory may now be part of the graph."""
     if source is not None and source.needs_grad:
         for variable in draft.variables:
             if variable.memory == x.memory and not variable.is_integer:

@@ -17,7 +17,7 @@ Writer = Callable[[Draft, Choice], None]
 
 @dataclass(frozen=True)
 class Features:
-    """What programs may contain, beside operators, views and passes.
+    """What programs may contain in addition to operators, views and passes.
 
     Attributes:
         writes: in-place operators.
@@ -62,10 +62,10 @@ def _writers(features: Features) -> list[Writer]:
 def write_program(
     choice: Choice, features: Features, max_steps: int, more: Sequence[Writer] = ()
 ) -> Program:
-    """A program of up to `max_steps` statements beside leaves, with a backward pass at the end.
+    """A program of up to `max_steps` statements after its leaves, with a backward pass at the end.
 
     Args:
-        more: writers that are chosen from beside those that `features` names.
+        more: writers to choose from, in addition to those that `features` names.
     """
     draft = Draft()
     operators.leaf(draft, choice, features.dtypes, features.devices, needs_grad=True)

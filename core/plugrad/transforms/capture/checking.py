@@ -43,7 +43,7 @@ def check(graph: Graph, args: Any, kwargs: Any) -> None:
 def _outcome(
     function: Callable[..., Any], args: Any, kwargs: Any, outside: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a run returns and what tensors are after it, by what it is called; then it is undone."""
+    """What a run returns and the tensors after it, by name; then undo the run."""
     undo = Undo()
     for tensor in outside.values():
         undo.meet(tensor)

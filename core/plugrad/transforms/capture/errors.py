@@ -1,4 +1,5 @@
-"""What cannot be captured, and what a graph was not captured for, with the user's line."""
+"""Errors for code that cannot be captured and calls that a graph does not fit, with the user's
+line."""
 
 from __future__ import annotations
 

@@ -166,7 +166,8 @@ class Graph:
 
     @cached_property
     def _stretches(self) -> list[tuple[str, list[Node], list[list[str]]]]:
-        """Nodes that run in one mode, and what nobody needs after each of them."""
+        """Nodes that run in one mode, and the values that are no longer needed after each of
+        them."""
         needed = self.needed()
         dropped: list[list[str]] = []
         for node in reversed(self.nodes):

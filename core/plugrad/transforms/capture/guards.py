@@ -1,4 +1,4 @@
-"""What a graph was captured for, and whether a call is like it."""
+"""Stores what a graph was captured for, and checks whether a call matches."""
 
 from __future__ import annotations
 

@@ -59,11 +59,11 @@ class Constant:
     """What the function uses that is not an argument.
 
     Attributes:
-        value: a tensor, a generator, or what an operator is given that has no spelling.
-        fresh: a tensor that the function made of Python's numbers: nobody else has it.
-        grad_of: the name of the input or constant whose gradient it is, to be read again by
-            each run; "" for others.
-        label: what a module that was called names it, such as ``"0.weight"``; "" for others.
+        value: a tensor, a generator, or another argument that cannot be written as code.
+        fresh: a tensor that the function made from Python numbers, without other references.
+        grad_of: the name of the input or constant whose gradient it is, which each run reads again;
+            "" for others.
+        label: the name by which a called module knows it, such as ``"0.weight"``; "" for others.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Graphs made of graphs: without dead code, without repetitions, with constants computed."""
+"""Passes from graph to graph: dead code elimination, common subexpressions, constant folding."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _folds(
     written: frozenset[str],
     given: frozenset[str],
 ) -> bool:
-    """Whether a node computes the same in every run, and nobody would write to the result."""
+    """Whether a node computes the same in every run, and its result is never written to."""
     if node.random or node.writes or node.op.op.name in UNDEFINED or not node.defines():
         return False
     for name in node.reads():

@@ -1,9 +1,9 @@
 """Listens to a run of a function and makes nodes of the operators that it calls.
 
-Operators are recorded below autocast, whose casts are nodes, and where they have a derivative or a
-kernel of their own: one that is made of others all the way (CompositeImplicitAutograd) is recorded
-as these. What an operator calls once it is recorded belongs to it. Nodes of a backward pass call
-operators, too, which are recorded alike.
+Operators are recorded below autocast, whose casts are nodes, if they have a derivative or a kernel
+of their own. An operator that is only made of others (CompositeImplicitAutograd) is recorded as
+those. Calls inside a recorded operator are not recorded again. Nodes of a backward pass call
+operators too, which are recorded in the same way.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Recorder(Names):
         del self.nodes[mark:]
 
     def _note_copy(self, op: Operator, args: tuple[Any, ...], result: TensorBase) -> None:
-        """An operator copies what it is about to overwrite: backward may ask for the copy."""
+        """An operator copies a tensor before it overwrites it, since backward may need the copy."""
         source = self._names.get(id(args[0]))
         now = sum(version_of(tensor) for tensor in _tensors(self._arguments))
         if source is None or now != self._version or id(result) in self._names:
@@ -365,7 +365,7 @@ class Recorder(Names):
         return False
 
     def used_nodes(self, kept: set[str]) -> list[Node]:
-        """The nodes, less copies that nobody asked for; `kept` are the names of what is needed."""
+        """The nodes without unused copies; `kept` are the names of needed values."""
         needed = set(kept)
         found: list[Node] = []
         for node in reversed(self.nodes):

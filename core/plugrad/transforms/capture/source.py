@@ -1,4 +1,4 @@
-"""A graph as Python that can be read, and run."""
+"""Prints a graph as Python that can be read and run."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `plugrad.func` offers; that is the public door."""
+"""The implementation of `plugrad.func`, which is the public interface."""

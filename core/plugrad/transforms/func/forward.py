@@ -1,7 +1,7 @@
 """`jvp`, `jacfwd`, `hessian` and `linearize`: forward mode of functions.
 
-The function runs on tensors of a level, which are dual tensors there; what the rules of operators
-compute is done one level further out, where it can be transformed again.
+The function runs on tensors of a level, which are dual tensors there. The forward rules compute one
+level further out, where they can be transformed again.
 """
 
 from __future__ import annotations
@@ -261,8 +261,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     Returns:
         ``(outputs, jvp_fn)``; `jvp_fn` takes tangents in the form of `primals` and gives the
-        products in the form of the outputs. Integers among the outputs have products of zeros,
-        what is not a tensor is passed through.
+        products in the form of the outputs. Integer outputs get zeros as products; outputs that are
+        not tensors are passed through.
 
     Raises:
         RuntimeError: tangents do not have the form, the shapes or the dtypes of `primals`.

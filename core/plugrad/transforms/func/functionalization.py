@@ -1,8 +1,9 @@
 """`functionalize`: a function without its writes in place.
 
 The function runs on tensors of a level that have the semantics of immutable arrays: a write gives
-the tensor, and what shares memory with it, other elements (`tensor/aliasing/functionalize.py`).
-One level further out, only operators that write to nothing are called.
+new elements to the tensor and to the tensors that share its memory
+(`tensor/aliasing/functionalize.py`). One level further out, only operators without writes are
+called.
 """
 
 from __future__ import annotations

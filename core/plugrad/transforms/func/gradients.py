@@ -1,7 +1,7 @@
 """`grad`, `grad_and_value` and `vjp`: reverse mode of functions.
 
-The function runs on tensors of a level, which records it. Once it is done the level has ended: the
-backward pass runs one level further out, where it can be transformed again.
+The function runs on tensors of a level, which records it, and the level ends with it. The backward
+pass runs one level further out, where it can be transformed again.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def check_outputs(api: str, call: str, output: Any, leaves: list[Any]) -> None:
     """RuntimeError if a function did not return tensors, or returned none at all.
 
     Args:
-        output: what it returned, a tree of `leaves`.
+        output: its result, a tree of `leaves`.
     """
     if output is None or not leaves:
         shown_leaves = [None] if output is None else leaves

@@ -43,7 +43,7 @@ class Plan:
 
     Args:
         graph: the operators.
-        results: names of what leaves a run, and so has memory of its own.
+        results: names of values that leave a run, and so have their own memory.
         active: the backend; one that makes no arena has an empty plan.
     """
 

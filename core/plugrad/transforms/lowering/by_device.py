@@ -1,4 +1,5 @@
-"""A step for a compiler that takes its own backend's tensors, and in another way the host's."""
+"""A step for a compiler that compiles for its own backend's tensors, and differently for the
+host's."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class ByDevice:
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        """`explain` and the rest are those of what ran last."""
+        """`explain` and other attributes are those of the program that ran last."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._last, name)

@@ -137,7 +137,7 @@ class Compiled:
     # When nothing fits
 
     def _listen(self, args: Any, kwargs: Any, programs: list[Program]) -> Any:
-        """Run the function for real, and make a program of what it did, if one can."""
+        """Really run the function, and make a program from what it did, if possible."""
         leaves, tree = flatten((args, kwargs), sort=True)
         tensors = [leaf for leaf in leaves if isinstance(leaf, TensorBase)]
         key = self._key(leaves, tree, tensors)
@@ -212,7 +212,7 @@ class Compiled:
     # For its user
 
     def explain(self) -> str:
-        """What runs as a program, what does not, and why, in words.
+        """A text that says what runs as a program, what does not, and why.
 
         >>> import plugrad
         >>> step = plugrad.compile(lambda x: x.sin() + 1)

@@ -1,8 +1,8 @@
-"""Calls that work by elements, joined: one function computes them block by block, so that what one
-gives the next one stays in the cache.
+"""Joins elementwise calls: one function computes them block by block, so that intermediate results
+stay in the cache.
 
 A group is a tree. Its root is the last call; below it are calls whose results only one other call
-of the group reads. Who provides the kernels makes the function (`Variant.joins`).
+of the group reads. The package that provides the kernels also makes the function (`Variant.joins`).
 """
 
 from __future__ import annotations

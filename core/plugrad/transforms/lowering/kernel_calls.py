@@ -1,8 +1,9 @@
-"""One call of an operator as calls of kernels on arrays: what its wrapper would do, done ahead.
+"""Turns a call of an operator into calls of kernels on arrays, and does the work of its wrapper in
+advance.
 
-Wrappers of kernels check and promote arguments, and say what the result is. All of that depends on
-shapes, dtypes and devices only, which a step is captured for. What a wrapper does otherwise stays
-with it: then the call is one of the kernel on tensors.
+Wrappers of kernels check and promote arguments, and determine the result's dtype and shape. That
+depends only on shapes, dtypes and devices, which are fixed for a captured step. If a wrapper does
+anything else, the call stays a call of the kernel on tensors.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ class Call:
 
     Attributes:
         function: a kernel on arrays.
-        arguments: a `Ref` for an array, and for a number that is followed; `TEMPORARY` for what
-            the call before returned.
+        arguments: a `Ref` for an array, and for a number that is followed; `TEMPORARY` for the
+            result of the call before.
         writes: whether it writes to its first argument, and returns nothing that counts.
         context: the context that it runs in, or None.
-        into: whether the last argument is given as `out`.
-        otherwise: the call that is made where the function declines, or None.
+        into: whether the last argument is passed as `out`.
+        otherwise: the call to make if the function declines, or None.
         takes_out: whether the function is known to take `out`.
         joins: what makes one function of several such calls: see `Variant`; None if nothing does.
     """
@@ -297,7 +298,7 @@ def without_copy(calls: list[Call], fits: bool) -> list[Call]:
 
 
 def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[Call, list[Any]]:
-    """The call that a call comes down to for arguments like these, with the arguments.
+    """The simplest equivalent of a call for arguments like these, with its arguments.
 
     A kernel says so by an attribute `lowered`: called with the arguments, it returns a function and
     its arguments that do the same for all of such shapes and dtypes, or None.

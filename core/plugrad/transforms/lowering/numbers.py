@@ -1,7 +1,7 @@
-"""Numbers of optimizers that a step computes with, followed: learning rates, step counts.
+"""Follows the numbers of optimizers that a step computes with: learning rates, step counts.
 
-While a step is captured, such a number is a `Followed`, a float that writes down what is computed
-from it. A program computes the same again, with the number as it is then.
+While a step is captured, such a number is a `Followed`, a float that records what is computed from
+it. A program repeats the computation with the number's current value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Formulas:
         self._listener = observer
 
     def close(self) -> None:
-        """The step is over: what is done with its numbers now does not count."""
+        """End the step: later uses of its numbers are not recorded."""
         self._closed = True
         self._listener = None
 
@@ -41,7 +41,7 @@ class Formulas:
         return self._closed or (self._listener is not None and self._listener.inside > 0)
 
     def source(self, value: float, name: str) -> Followed:
-        """A number that a program reads anew."""
+        """A number that a program reads again in each run."""
         return self._follow(value, name)
 
     def _follow(self, value: float, name: str) -> Followed:
@@ -81,7 +81,7 @@ class Formulas:
 
 
 class Followed(float):
-    """A float that writes down what is computed from it."""
+    """A float that records what is computed from it."""
 
     formulas: Formulas
     name: str
@@ -176,8 +176,8 @@ class Stand:
     """One `Number` of the roots while a step is captured.
 
     Attributes:
-        name: what formulas call it.
-        value: what it was before the step.
+        name: its name in formulas.
+        value: its value before the step.
     """
 
     def __init__(self, number: Number, name: str, formulas: Formulas) -> None:

@@ -1,4 +1,4 @@
-"""Captures a step while it runs for real: what cannot be captured only ends the capture."""
+"""Captures a step while it really runs. Code that cannot be captured only ends the capture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plugrad.transforms.capture.undo import silently
 
 
 class Observer(Recorder):
-    """A `Recorder` that never gets in the way.
+    """A `Recorder` that never makes the step fail.
 
     Attributes:
         reason: why the step has no graph; "" as long as it has one.

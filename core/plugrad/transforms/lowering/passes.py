@@ -1,4 +1,5 @@
-"""Passes on the graph of a step that only a lowering makes: what eager execution has to do."""
+"""Passes on the graph of a step that only lowerings use; they drop work that eager execution
+needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A captured step with its lowering: what goes in, and what a run changes beside computing."""
+"""A captured step with its lowering: its inputs, and what a run changes besides its results."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class Program:
         self._writes_arguments = any(each in self._places for each in ids)
 
     def _check_aliases(self) -> None:
-        """Raise if results share memory with each other or with what was there before."""
+        """Raise if results share memory with each other or with earlier tensors."""
         aliases = Aliases(self.graph)
         taken: set[str] = {OUTSIDE}
         for _, name in self._results:
@@ -269,7 +269,8 @@ class Program:
     # Running
 
     def fits(self, tensors: Any) -> bool:
-        """Whether nothing has changed that capturing depended on, beside the arguments' types."""
+        """Whether everything that the capture depended on is unchanged, apart from the arguments'
+        types."""
         if not self.roots.same_objects() or situation(self._watched) != self._situation:
             return False
         if not self.is_for(tensors):
@@ -372,7 +373,7 @@ class Program:
 
 
 class Missed(Exception):  # no error: it says that the step is to be captured again
-    """What a run reads is not what it was when the step was captured."""
+    """Something that a run reads has changed since the step was captured."""
 
 
 def _about(tensor: TensorBase) -> Any:

@@ -1,4 +1,4 @@
-"""A captured step as lowerings get it: what goes in, which operators run, what comes out."""
+"""A captured step as lowerings get it: its inputs, its operators and its outputs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ class Value:
 class Step:
     """A step to be lowered to one function: of arrays and numbers, to a list of arrays.
 
-    The function writes to the arrays that operators in place write to. The rest of what a step
-    does, such as setting gradients, is done outside it. It is a
-    `plugrad.plugins.CapturedStep`.
+    The function writes to the arrays that operators in place write to. Everything else that a step
+    does, such as setting gradients, happens outside it. It is a `plugrad.plugins.CapturedStep`.
 
     Attributes:
         graph: the operators, with their shapes and dtypes.
         active: the backend whose arrays the step computes with.
-        examples: by name, tensors like those whose arrays go in, in the order of the inputs.
-        numbers: names of what goes in after them: Python's floats.
+        examples: by name, tensors like the inputs, in their order.
+        numbers: names of the inputs after them: Python's floats.
         results: names of the values whose arrays come out.
     """
 

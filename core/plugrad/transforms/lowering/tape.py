@@ -1,8 +1,8 @@
 """The tape: a captured step as a flat list of calls of kernels on arrays.
 
-Kernels are looked up once. A call whose wrapper would only pass arrays on is one of the kernel; any
-other is one of the wrapper, on tensors made for it. Results of kernels that take `out=` are written
-into an arena, where values that are not needed at the same time have the same place.
+Kernels are looked up once. If a wrapper would only pass on arrays, the tape calls the kernel;
+otherwise it calls the wrapper, on tensors made for it. Results of kernels that take `out=` are
+written into an arena, where values that are not needed at the same time share memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ONLY_DENSE = BACKEND_MASK | DENSE_BIT
 
 
 class below_autograd(Scope):
-    """Context manager: operators that kernels call go to the backend, and nobody listens."""
+    """Context manager: operators that kernels call go to the backend, without listeners."""
 
     def read(self, state: LocalState) -> Any:
         return state.kept, state.grad_enabled
@@ -60,9 +60,9 @@ class Tape:
     Attributes:
         source: the Python that runs.
         direct: how many calls are kernels' own; `wrapped`: how many go through tensors; `elided`:
-            how many copies were not needed, since nobody asks for what they are copies of.
+            how many copies were not needed, since their sources are not used again.
         joined: how many operators one call computes together with others.
-        arena: how many bytes of memory one run has for what it makes; `unplanned`: how many it
+        arena: how many bytes of memory one run has for its results; `unplanned`: how many it
             would take if each value had its own.
     """
 
@@ -243,7 +243,7 @@ class Tape:
     def _run(
         self, calls: list[Call], node: Node, values: dict[str, Any]
     ) -> tuple[list[Call], list[Any]]:
-        """Run a node's calls; what they come down to, and the node's results.
+        """Run a node's calls; returns the simplified calls and the node's results.
 
         Raises:
             Unlowered: they give something else.
@@ -529,7 +529,7 @@ def _known_metas(step: Step) -> dict[str, Any]:
 
 
 def _states(step: Step) -> list[tuple[Any, Any]]:
-    """All generators of random numbers that a step may use, with what they are now."""
+    """All random generators that a step may use, with their current states."""
     found = [
         active.generator(index)
         for active in active_backends()

@@ -17,7 +17,7 @@ Sizes = tuple[int, ...]
 
 
 def permuted(sizes: Sizes, order: Sizes | None) -> Sizes:
-    """The sizes of what `in_order` takes."""
+    """The sizes of the tensor that `in_order` takes."""
     return sizes if order is None else tuple([sizes[dim] for dim in order])
 
 

@@ -223,7 +223,7 @@ def hypot(self: Tensor, other: Tensor) -> Any:
 
 
 def _complex_logaddexp(a: Any, b: Any) -> Any:
-    """By what has the greater real part, so that nothing overflows."""
+    """Scaled by the operand with the greater real part, so that nothing overflows."""
     first, second = F.real(a), F.real(b)
     swap = F.lt(first, second)
     least, greatest = F.where(swap, a, b), F.where(swap, b, a)

@@ -147,7 +147,7 @@ def _floored(a: Any, b: Any) -> Any:
 
 
 def _floored_quotient(a: Any, b: Any) -> Any:
-    """Of integers, by floating point division that is corrected until it is exact.
+    """The floored quotient of integers, by floating point division that is corrected until exact.
 
     RuntimeError if one is divided by zero.
     """
@@ -217,7 +217,7 @@ def nan_to_num(self: Tensor, nan: Any, posinf: Any, neginf: Any) -> Tensor:
 
 def _of_parts(real: Tensor, imag: Tensor, dtype: DType) -> Tensor:
     """Complex numbers of their parts, without views, which some backends do not have. A product
-    with 1j would spoil the other part of what is not finite; a sum does not."""
+    with 1j would spoil the other part of a number that is not finite; a sum does not."""
     finite = F.where(F.isfinite(imag), imag, 0.0)
     whole: Any = to_dtype(finite, dtype)
     result: Any = whole * 1j + to_dtype(real, dtype)

@@ -31,7 +31,7 @@ def _prod(sizes: Ints) -> int:
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
-    """Of as many matrices as there are groups."""
+    """The product of one pair of matrices for each group."""
     if sizes_of(a)[0] == 1:
         return C.call_mm(a.squeeze(0), b.squeeze(0)).unsqueeze(0)
     return C.call_bmm(a, b)

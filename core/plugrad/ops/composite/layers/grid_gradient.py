@@ -99,8 +99,8 @@ def _backward(
 
 
 def _taps(places: list[Any], sizes: Any, mode: int, padding: int, align_corners: bool) -> Any:
-    """Of each pixel that a place reads: where it is, its weight, and how that changes as the place
-    moves along each dimension; no changes for the nearest pixel."""
+    """For each pixel that a place reads: its position, its weight, and the derivative of the weight
+    as the place moves along each dimension; no derivatives for the nearest pixel."""
     if mode == NEAREST:
         yield [F.round(place) for place in places], 1.0, []
         return

@@ -207,7 +207,7 @@ def _bicubic(table: _Table, places: list[Any], padding: int, align_corners: bool
 
 
 def _cubic_weights(t: Any) -> list[Any]:
-    """Of the four neighbours of a place that is t behind the second one."""
+    """The weights of the four neighbours of a place that is t behind the second one."""
     u = 1 - t
     return [
         ((_A * (t + 1) - 5 * _A) * (t + 1) + 8 * _A) * (t + 1) - 4 * _A,

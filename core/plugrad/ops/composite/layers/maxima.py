@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def greatest_taps(taps: Tensor, dim: int, least: Any = None) -> tuple[Tensor, Tensor]:
-    """The greatest elements along a dimension, and a mask that is true for just one of each: of
-    equal ones the first, and of nans the last, as PyTorch's pooling has it.
+    """The greatest elements along a dimension, and a mask that is true for exactly one position of
+    each: the first of equal ones, and the last nan, as in PyTorch's pooling.
 
     Args:
         least: the first number that may be chosen, an array for `taps` without the dimension.

@@ -63,7 +63,7 @@ def max_pool1d(self: Tensor, settings: Pooling) -> Tensor:
 
 
 def _is_watched(self: Tensor) -> bool:
-    """Whether positions are needed later: for a derivative, or who knows what by a transform."""
+    """Whether positions may be needed later: for a derivative, or within a transform."""
     state = current_state()
     return (
         (state.grad_enabled and needs_grad(self))

@@ -241,7 +241,7 @@ def _converted(self: Tensor, index: tuple[Any, ...]) -> list[Any]:
 
 
 def _count_named(self: Tensor, indices: list[Any]) -> int:
-    """How many dimensions the indices take up; IndexError if there are not so many."""
+    """How many dimensions the indices take up; IndexError if there are fewer."""
     named = _named_dimensions(indices)
     ndim = ndim_of(self)
     if named > ndim:
@@ -263,7 +263,7 @@ def _first_unknown(indices: list[Any]) -> int:
 
 
 def _is_unknown(index: TensorBase) -> bool:
-    """Whether it has no one value, as a function is traced, or mapped over a batch."""
+    """Whether its value is unknown, because a function is traced or mapped over a batch."""
     if index._keyset & TRANSFORMS_BIT:
         return is_mapped(index)
     return not find_backend(index.device.type).backend.has_values(index._backend_array)
@@ -307,7 +307,7 @@ def _check_batch(index: Any, dim: int, size: int) -> None:
 
 
 def _select_at(self: Tensor, dim: int, position: Tensor) -> Tensor:
-    """A copy of what `select` would be a view of."""
+    """A copy of the elements that `select` would return as a view."""
     copied: Tensor = F.squeeze(F.index_select(self, dim, position), dim)
     note_selected(copied)
     return copied

@@ -36,7 +36,7 @@ def host_index(index: TensorBase, of: TensorBase | None = None) -> Array:
 
 
 def check_device(index: TensorBase, of: TensorBase) -> None:
-    """RuntimeError if an index or a mask is on another device than what it is for."""
+    """RuntimeError if an index or a mask is on another device than the tensor."""
     if index.device is not of.device:
         raise device_mismatch(of.device, index.device)
 

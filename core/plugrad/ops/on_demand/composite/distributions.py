@@ -83,7 +83,8 @@ def sample_dirichlet(self: Tensor, generator: object) -> Tensor:
 
 
 def _digamma(x: Tensor) -> Tensor:
-    """Of positive numbers: they are moved beyond 10, where the asymptotic series converges."""
+    """The digamma function of positive numbers: they are shifted beyond 10, where the asymptotic
+    series converges."""
     result = F.zeros_like(x)
     for _ in range(10):
         small = x < 10
@@ -98,7 +99,7 @@ _DIGAMMA: Final = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1
 
 
 def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Any:
-    """Of falling powers."""
+    """A polynomial with coefficients of falling powers."""
     value: Any = coefficients[0]
     for coefficient in coefficients[1:]:
         value = value * x + coefficient
@@ -106,7 +107,7 @@ def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Any:
 
 
 def _rising(x: Tensor, coefficients: Sequence[float]) -> Any:
-    """Of rising powers."""
+    """A polynomial with coefficients of rising powers."""
     return _polynomial(x, tuple(reversed(coefficients)))
 
 

@@ -29,7 +29,7 @@ _COSINE_EPSILON: Final = 1e-12
 
 
 def reduced_by_number(losses: Tensor, reduction: int) -> Tensor:
-    """As PyTorch's native losses: what is neither 1 nor 2 leaves the losses as they are."""
+    """As in PyTorch's native losses: any number except 1 and 2 means no reduction."""
     if reduction == MEAN:
         return losses.mean()
     return losses.sum() if reduction == SUM else losses

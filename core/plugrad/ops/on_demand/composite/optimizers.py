@@ -56,7 +56,7 @@ def update_adam(
 
 
 def _decayed(p: Any, g: Any, weight_decay: Any, maximize: bool) -> Any:
-    """The gradient with what weight decay adds to it, up the hill or down."""
+    """The gradient with weight decay, to minimize or maximize."""
     if maximize:
         g = -g
     return g.add(p, alpha=weight_decay) if weight_decay else g

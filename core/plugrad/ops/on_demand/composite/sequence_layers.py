@@ -68,7 +68,8 @@ def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
 
 
 def _check_cell(input: Any, states: list[Any], weights: tuple[Any, ...], gates: int) -> None:
-    """RuntimeError in PyTorch's words unless weights are those of a cell with so many gates."""
+    """RuntimeError with PyTorch's message unless the weights fit a cell with this number of
+    gates."""
     w_ih, w_hh = weights[:2]
     width, hidden = w_ih.size(1), w_hh.size(1)
     if input.size(1) != width:

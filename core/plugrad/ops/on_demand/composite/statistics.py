@@ -324,7 +324,8 @@ def _between(ordered: Any, ranks: Any, interpolation: str) -> Any:
 
 
 def _arranged(found: Any, self: Tensor, q_ndim: int, place: int | None, keepdim: bool) -> Any:
-    """(..., quantiles) as PyTorch has it: the quantiles first, and perhaps dimensions of size 1."""
+    """(..., quantiles) in PyTorch's order: the quantiles first, with dimensions of size 1 if
+    kept."""
     sizes = list(sizes_of(self))
     count = sizes_of(found)[-1]
     moved = found.movedim(-1, 0)

@@ -73,7 +73,7 @@ def _factor(A: Array, pivots: Array, hermitian: bool) -> int:
 def _choose(
     A: Array, k: int, row: int, diagonal: Any, largest: Any, hermitian: bool
 ) -> tuple[int, int]:
-    """The size of the next block, and what is exchanged with its last row."""
+    """The size of the next block, and the row that is exchanged with its last row."""
     others = np.concatenate([_size(A[row, k:row]), _size(A[row + 1 :, row])])
     in_row = others.max()
     if diagonal >= ALPHA * largest * (largest / in_row):

@@ -70,8 +70,8 @@ def raise_without_vectors(name: str) -> NoReturn:
 
 
 def check_phase(imaginary: Tensor, message: str) -> None:
-    """RuntimeError unless all is 0, as far as a host can tell: others would have to be waited for,
-    and in a transform there is nothing to look at."""
+    """RuntimeError unless all elements are 0. Checked only on the host: on other devices it would
+    have to wait, and in a transform there are no values."""
     if imaginary._keyset & TRANSFORMS_BIT or not imaginary.device.is_host:
         return
     found = imaginary.detach()
@@ -196,9 +196,9 @@ def svd_backward(
     Vh: Tensor,
     compute_uv: bool,
 ) -> Tensor | None:
-    """U (skew(U^H gU) / E S + S skew(V^H gV) / E + diag(gS)) V^H, with skew(X) = X - X^H and
-    E[i, j] = S[j]^2 - S[i]^2, and what is orthogonal to U or V; complex, also what turns the phase
-    of both vectors of a pair."""
+    """U (skew(U^H gU) / E S + S skew(V^H gV) / E + diag(gS)) V^H, with skew(X) = X - X^H and E[i,
+    j] = S[j]^2 - S[i]^2, plus the part orthogonal to U or V; for complex numbers, also the part
+    that rotates the phase of both vectors of a pair."""
     if not compute_uv:
         raise_without_vectors("linalg.svdvals")
     rows, columns, count = sizes_of(U)[-2], sizes_of(Vh)[-1], sizes_of(S)[-1]

@@ -42,7 +42,7 @@ def packed(lower: Tensor, upper: Tensor) -> Tensor:
 
 
 def lu_factor_backward(grad: Tensor | None, LU: Tensor, pivots: Tensor) -> Tensor | None:
-    """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H for a square matrix. For what is below or
+    """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H for a square matrix. For the parts below or
     right of it, L2 = A2 U^-1 and U2 = L^-1 A2."""
     if grad is None:
         return None

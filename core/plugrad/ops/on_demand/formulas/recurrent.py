@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _are_differentiated(tensors: Sequence[Any]) -> bool:
-    """Whether somebody wants derivatives of what is computed of these."""
+    """Whether derivatives with respect to these may be needed."""
     if current_state().grad_enabled:
         return True
     return any(tensor is not None and tangent_of(tensor) is not None for tensor in tensors)

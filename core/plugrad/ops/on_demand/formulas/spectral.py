@@ -26,7 +26,7 @@ Sizes = tuple[int, ...]
 
 
 def _scaled(half: Tensor, dim: int, length: int, factor: float) -> Tensor:
-    """Half of a spectrum, in which a factor is applied to what stands for two elements."""
+    """Half of a spectrum, with a factor applied to the elements that stand for two."""
     count = length // 2 + 1
     factors = np.full(count, factor)
     factors[0] = 1

@@ -26,7 +26,7 @@ def check_inexact(A: TensorBase, name: str) -> None:
 
 
 def check_kernel_dtype(dtype: DType, kernel: str) -> None:
-    """NotImplementedError for what LAPACK has no routine for."""
+    """NotImplementedError for dtypes that LAPACK has no routine for."""
     if dtype.category < FLOATING or dtype.itemsize == 2:
         raise not_implemented(kernel, dtype)
 
@@ -86,7 +86,7 @@ def _eigenvalues(A: TensorBase, name: str) -> tuple[object, ...]:
 def svd(
     A: TensorBase, full_matrices: bool, compute_uv: bool, driver: str | None
 ) -> tuple[object, ...]:
-    """The driver does not come to kernels."""
+    """The driver is not passed to kernels."""
     check_matrix(A, "linalg.svd")
     check_inexact(A, "linalg.svd")
     if driver is not None and A.device.is_host:

@@ -28,7 +28,7 @@ def lstsq_tangent_of_right_side(
 
 
 def _of_residuals(change: Tensor, A: Tensor, B: Tensor, X: Tensor, residuals: Tensor) -> Any:
-    """Of the squared length of R = A X - B, where X stays what it is."""
+    """The tangent of the squared length of R = A X - B, for constant X."""
     if residuals.numel() == 0:
         return F.zeros_like(residuals)
     product = (F.matmul(A, X) - B).conj() * change

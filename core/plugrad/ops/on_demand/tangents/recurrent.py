@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _product_tangent(hidden: Any, hidden_t: Any, w_hh: Any, w_hh_t: Any) -> Any:
-    """Of hidden @ w_hh.T."""
+    """The tangent of hidden @ w_hh.T."""
     total = F.mm(hidden_t, w_hh.t())
     return total if w_hh_t is None else plus(total, F.mm(hidden, w_hh_t.t()))
 

@@ -1,1 +1,1 @@
-"""The machinery of the kit: what the test modules beside this folder are made of."""
+"""The implementation of the kit, on which its test modules are built."""

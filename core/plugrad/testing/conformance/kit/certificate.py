@@ -1,4 +1,4 @@
-"""What a run of the kit found out about a backend: counts by operator, topic and level."""
+"""The results of a run of the kit for a backend: counts by operator, topic and level."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """One test: what it was about, and how it went.
+    """One test: its subject and its result.
 
     Attributes:
         result: "passed", "failed" or "skipped".
@@ -255,7 +255,7 @@ def _facts(subject: Subject) -> dict[str, Any]:
 
 
 def _replaced(subject: Subject) -> dict[str, list[str]]:
-    """Of the core's operators, those that others' kernels compute, by whose they are."""
+    """Those of the core's operators that kernels of other packages compute, by package."""
     found = {
         owner: [name for name in names if "::" not in name]
         for owner, names in kernels_of_others(subject.active).items()

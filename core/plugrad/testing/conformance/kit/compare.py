@@ -41,8 +41,8 @@ def assert_matches(
     """The backend's result is the CPU's: structure, shapes, dtypes, device, and values.
 
     Args:
-        case: whose tolerances count.
-        slack: a factor on them, for what many operators have worked on.
+        case: the case with the tolerances.
+        slack: a factor on them, for results of many operators.
     """
     succeeded = None
     if case is not None and case.undefined_where_failed:

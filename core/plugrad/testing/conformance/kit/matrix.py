@@ -1,4 +1,4 @@
-"""Which tests there are: a test function says what it is run on, the kit makes the tests of it."""
+"""Makes the tests: a test function says what it runs on, and the kit generates tests from it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def in_dtypes(subject: Subject, selection: Selection) -> list[Item]:
 def rows(function: Callable[..., Any], subject: Subject, selection: Selection) -> list[Any]:
     """What a test function is run on: trials, lists of trials, items; or once, if it says nothing.
 
-    A run about single operators leaves out what is about none.
+    A run for single operators leaves out tests that are about none.
     """
     given = vars(function).get("plugrad_each")
     if given is None:

@@ -106,7 +106,7 @@ Progress = Lines | RichBar | TqdmBar
 
 
 def make_progress(total: int, write: Callable[[str], object]) -> Progress:
-    """What suits the terminal and what is installed.
+    """The kind of progress display for the terminal and the installed packages.
 
     Args:
         total: the number of tests, 0 if it is not known.

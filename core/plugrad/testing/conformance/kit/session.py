@@ -105,7 +105,7 @@ class Kit:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a process of pytest-xdist what it cannot know."""
+        """Pass settings to a worker process of pytest-xdist."""
         node.workerinput[SEED] = self.seed
 
     @pytest.hookimpl(optionalhook=True)
@@ -137,7 +137,7 @@ class Kit:
         return (subject, row, value_in(row)) if given else (subject, row)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Write on each test what it is about, where reports of other processes carry it too."""
+        """Store each test's subject on the test, where reports of worker processes include it."""
         # pytest makes placeholders where a backend has no case for a test.
         items[:] = [
             item
@@ -170,7 +170,7 @@ class Kit:
         return zlib.crc32(f"{self.seed} {item.nodeid}".encode()) < self.share * 2**32
 
     def pytest_collection(self, session: Any) -> None:
-        """Say what takes its time before the first test."""
+        """Print what is running before the first test."""
         self.terminal = session.config.pluginmanager.get_plugin("terminalreporter")
         if self.quiet and self.terminal is not None:
             self.terminal.write_line("Trying the samples on the CPU, which is compared with ...")

@@ -1,4 +1,4 @@
-"""The backend under test: what it says it has, and tensors on its devices."""
+"""The backend under test: what it declares, and tensors on its devices."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ class Subject:
 
 @contextmanager
 def by_own_kernels() -> Iterator[None]:
-    """In the block the CPU, which is compared with, computes by its own kernels where it has any,
-    whoever is preferred: or kernels of others would be compared with themselves."""
+    """In the block the CPU reference computes with its own kernels if it has them, whatever is
+    preferred. Otherwise other packages' kernels would be compared with themselves."""
     active = find_backend("cpu")
     sources = active.sources
     brought, chosen, conflict = sources.brought, sources.chosen, sources.conflict

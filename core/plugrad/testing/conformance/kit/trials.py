@@ -1,4 +1,4 @@
-"""Trials: one sample of one operator, with what is known of it from running it on the CPU."""
+"""Trials: one sample of one operator, with its results on the CPU."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Selection:
     Args:
         level: "core" leaves out operators of other levels.
         operators: names of operators; none means all.
-        foreign: namespaces of operators that nobody asks about where all are meant.
+        foreign: namespaces whose operators are left out when all operators are selected.
 
     Attributes:
         problems: cases that could not be tried, and why.
@@ -165,7 +165,7 @@ class Selection:
         ]
 
     def in_each_dtype(self, subject: Subject) -> Iterator[list[Trial]]:
-        """For each case and dtype, but for the widest, the trials in it."""
+        """For each case and each dtype except the widest, its trials."""
         for group in grouped(self.trials_on(subject)):
             for dtype in group[0].case.dtypes:
                 if dtype in subject.dtypes and dtype != subject.floating:
@@ -190,7 +190,7 @@ _tried: dict[int, tuple[OpCase, list[Trial], list[str]]] = {}
 
 
 def tried(case: OpCase) -> tuple[list[Trial], list[str]]:
-    """A case's samples, tried on the CPU, and what is wrong with those that cannot be."""
+    """A case's samples, run on the CPU, and the errors of those that cannot run."""
     if id(case) not in _tried:
         found: list[Trial] = []
         problems: list[str] = []

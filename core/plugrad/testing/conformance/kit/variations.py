@@ -53,7 +53,7 @@ PAIRS: Final[dict[str, tuple[tuple[int, ...], tuple[int, ...]]]] = {
 
 
 def variations(subject: Subject, selection: Selection) -> Iterator[Trial]:
-    """Trials in other shapes and layouts, as far as the CPU takes them."""
+    """Trials in other shapes and layouts that the CPU accepts."""
     for group in grouped(selection.trials_on(subject)):
         for trial in _varied(group):
             made = _accepted(trial)
@@ -125,7 +125,7 @@ def _changed(trial: Trial, name: str, sample: OpSample) -> Trial:
 
 
 def _accepted(trial: Trial) -> Trial | None:
-    """The trial with what it calls on the CPU, None if that refuses it."""
+    """The trial with its results on the CPU, None if the CPU refuses the call."""
     try:
         return try_out(trial.label, trial.case, trial.sample)
     except Exception:

@@ -74,8 +74,8 @@ def _rows(self: Tensor, place: int | None, name: str) -> Array:
 def _different(
     self: Tensor, place: int | None, rows: Array, order: Array, inverse: bool, counts: bool
 ) -> tuple[TensorBase, Any, Any]:
-    """Of rows in an order in which equal ones are neighbours: the first of each, the number of
-    each, and how many there are of it."""
+    """For rows in an order in which equal ones are neighbours: the first row of each group, each
+    row's group, and the sizes of the groups."""
     ordered = rows[order]
     begins = np.ones(len(ordered), np.bool_)
     if len(ordered) > 1:

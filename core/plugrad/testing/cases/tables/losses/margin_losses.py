@@ -30,7 +30,8 @@ def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> 
 
 
 def native(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
-    """Of what PyTorch has in its module for layers only, and computes in wide dtypes only."""
+    """A case of a function that PyTorch has only in its module for layers, and only in wide
+    dtypes."""
     return case(
         op, samples, *errors, **{"torch": f"_C._nn.{op}", "dtypes": ("float32",), **options}
     )
