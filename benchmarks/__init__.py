@@ -1,1 +1,1 @@
-"""Measurements of plugrad beside PyTorch and the bare NumPy kernels: `python -m benchmarks`."""
+"""Measures plugrad against PyTorch and plain NumPy kernels: `python -m benchmarks`."""

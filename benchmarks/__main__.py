@@ -1,6 +1,7 @@
 """`python -m benchmarks [--smoke] [--seconds S] [--json PATH] [--markdown PATH] [names...]`.
 
-With `--plain PATH`, tables have ratios of another run beside, one without fast kernels:
+With `--plain PATH`, tables also show the ratios of another run, without the packages of fast
+kernels:
 
     PLUGRAD_DISABLE=plugrad-native,plugrad-onednn python -m benchmarks --json PATH operators sizes
 """
@@ -12,8 +13,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-# Both libraries get one thread: on arrays this small more of them wait for each other, and what
-# is compared is the work per step. BLAS reads this when NumPy is imported.
+# Both libraries get one thread: on arrays this small several threads would wait for each other, and
+# the benchmarks compare the work per step. BLAS reads this when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -63,21 +64,23 @@ def main() -> None:
         prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}")
-    parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
+    parser.add_argument("--smoke", action="store_true", help="only check that everything runs")
     parser.add_argument(
         "--seconds",
         type=float,
         default=Effort(False).most,
         metavar="S",
-        help="the longest time for a contestant of a case (default: %(default)s)",
+        help="the longest time for each library in a case (default: %(default)s)",
     )
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures there")
-    parser.add_argument("--markdown", type=Path, metavar="PATH", help="write the tables there")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures to this file")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="PATH", help="write the tables to this file"
+    )
     parser.add_argument(
         "--plain",
         type=Path,
         metavar="PATH",
-        help="the JSON of a run without plugrad-native and plugrad-onednn, for figures beside",
+        help="the JSON of a run without plugrad-native and plugrad-onednn, to show its ratios too",
     )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHMARKS):
@@ -87,7 +90,7 @@ def main() -> None:
     if not arguments.seconds > 0:
         parser.error(f"argument --seconds: expected a number above 0, got {arguments.seconds:g}")
     if arguments.smoke:
-        print("A smoke run: it shows that everything runs, its figures mean nothing.")
+        print("A smoke run: it only checks that everything runs; ignore its figures.")
     rows: list[Row] = []
     for name in arguments.names or BENCHMARKS:
         found = BENCHMARKS[name](Effort(arguments.smoke, arguments.seconds))

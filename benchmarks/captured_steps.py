@@ -1,8 +1,8 @@
-"""Captured steps: on JAX beside the same written by hand, on the processor beside PyTorch.
+"""Captured steps: on JAX against the same step written by hand, on the CPU against PyTorch.
 
-The steps on JAX are those that `plugrad_jax.jit` made one program, beside JAX's and optax's own.
-Both are programs of XLA with donated buffers. The optimizers are optax's for JAX's own step, and
-plugrad's for plugrad's. Losses of both are compared before anything is measured.
+On JAX, steps compiled by `plugrad_jax.jit` are compared with steps of JAX and optax. Both are XLA
+programs with donated buffers, each with its own library's optimizer. Losses of both are compared
+before the measurement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.measure import EAGER, JAX, PLUGRAD, Budget, Effort, Row, interle
 
 Array = NDArray[np.float32]
 Step = Callable[[], Any]
-# Steps are asynchronous; so many are asked for before one waits.
+# Steps are asynchronous; this many are started before a wait.
 STEPS = 20
 LIMIT = 1.05
 # Rounding differs between two programs, and grows from step to step.
@@ -35,13 +35,13 @@ class Case:
     """One model, written twice.
 
     Attributes:
-        name: what the row is called.
-        parameters: of both.
+        name: the name of the row.
+        parameters: the initial parameters of both.
         inputs: one batch.
-        labels: its classes.
+        labels: the classes of the batch.
         optimizer: name of the optimizer in plugrad, its counterpart in optax.
         ours: makes plugrad's model.
-        theirs: logits of JAX's, from parameters and inputs.
+        theirs: JAX's function from parameters and inputs to logits.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Case:
 
 
 def weights(*shapes: tuple[int, ...]) -> list[Array]:
-    """Random numbers that keep activations at their size; vectors are zero."""
+    """Random numbers that preserve the scale of activations; vectors are zero."""
     generator = np.random.default_rng(0)
     made = []
     for shape in shapes:
@@ -202,7 +202,7 @@ RATES = {"sgd": 0.01, "adam": 1e-3}
 
 
 def our_step(case: Case, capture: bool) -> Step:
-    """A training step as a user of plugrad writes it, captured or run as it stands."""
+    """A training step as a user of plugrad writes it, captured or eager."""
     plugrad = importlib.import_module("plugrad")
     model = case.ours(plugrad).to("jax")
     with plugrad.no_grad():
@@ -227,7 +227,7 @@ def our_step(case: Case, capture: bool) -> Step:
 
 
 def their_step(case: Case) -> Step:
-    """The same by hand: value_and_grad and optax, compiled together, with donated buffers."""
+    """The same step by hand: value_and_grad and optax, compiled together, with donated buffers."""
     jax = importlib.import_module("jax")
     optax = importlib.import_module("optax")
     numpy = jax.numpy
@@ -256,7 +256,7 @@ def their_step(case: Case) -> Step:
 
 
 def check_losses(case: Case, ours: Step, theirs: Step) -> None:
-    """Both must do the same thing, or there is nothing to compare."""
+    """Check that both compute the same losses."""
     found = [(float(ours()), float(theirs())) for _ in range(5)]
     for own, other in found:
         if abs(own - other) > TOLERANCE * max(1.0, abs(other)):
@@ -264,7 +264,7 @@ def check_losses(case: Case, ours: Step, theirs: Step) -> None:
 
 
 def several(step: Step, count: int) -> Callable[[], object]:
-    """So many steps, and the wait for the last one."""
+    """Run this many steps, and wait for the last one."""
 
     def run() -> object:
         for _ in range(count - 1):

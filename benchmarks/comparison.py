@@ -1,7 +1,7 @@
-"""`python -m benchmarks.comparison PAGE`: plugrad beside those other libraries that are installed.
+"""`python -m benchmarks.comparison PAGE`: plugrad against the other installed libraries.
 
-Times are measured in turn in one process; features are tried by running a snippet in a process of
-its own. Both tables are written between the markers of a page, with the command and the versions.
+Times are measured alternately in one process; features are tested by running a snippet in its own
+process. Both tables are written between the markers of a page, with the command and the versions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
 
-# One thread for all: arrays this small are not worth more.
+# One thread for all: arrays this small gain nothing from more.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -96,7 +96,7 @@ def tinygrad_chain(start: Array, factor: Array, length: int) -> Step:
 
 
 def contestants(start: Array, factor: Array, length: int) -> dict[str, Step]:
-    """The chain in every library that is installed and computes here."""
+    """The chain in every installed library that works on this machine."""
     makers: dict[str, Callable[[], Step]] = {
         PLUGRAD: lambda: tape_chain("plugrad", start, factor, length),
         TORCH: lambda: tape_chain("torch", start, factor, length),
@@ -114,7 +114,7 @@ def contestants(start: Array, factor: Array, length: int) -> dict[str, Step]:
             step = make()
             step()
         except RuntimeError as error:
-            # tinygrad compiles C, and finds no device without clang.
+            # tinygrad compiles C, and has no device without clang.
             print(f"{name} does not compute here: {error}", file=sys.stderr)
         else:
             found[name] = step
@@ -139,7 +139,7 @@ def import_times(effort: Effort) -> dict[str, Sample]:
 
 
 def megabytes(distribution: str) -> float:
-    """Size of a distribution and of what it requires, NumPy apart."""
+    """Size of a distribution and of its requirements, without NumPy."""
     sizes: dict[str, int] = {}
     todo = [distribution]
     while todo:
@@ -180,7 +180,7 @@ def times_table(effort: Effort) -> list[list[str]]:
 
 
 def features_table() -> list[list[str]]:
-    """Which snippets run through; a library that has none for a feature does not claim it."""
+    """Which snippets run without an error; a library without a snippet lacks the feature."""
     names = [name for name in LIBRARIES if installed(name)]
     rows = [["", *names], ["---"] * (len(names) + 1)]
     for feature, snippets in FEATURES.items():
@@ -231,8 +231,8 @@ def replaced(page: str, name: str, text: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.comparison", description=__doc__)
     parser.add_argument("page", type=Path, metavar="PAGE", help="Markdown with markers")
-    parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
-    parser.add_argument("--features", action="store_true", help="leave the times as they are")
+    parser.add_argument("--smoke", action="store_true", help="only check that everything runs")
+    parser.add_argument("--features", action="store_true", help="keep the times in the page")
     arguments = parser.parse_args()
     page = arguments.page.read_text(encoding="utf-8")
     page = replaced(page, "features", markdown(features_table()))

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.cuda [--smoke] [--json PATH] [names...]`: steps on a GPU beside PyTorch
-(if that finds a GPU, too), eager and as CUDA graphs.
+"""`python -m benchmarks.cuda [--smoke] [--json PATH] [names...]`: steps on a GPU against PyTorch
+(if that also finds a GPU), eager and as CUDA graphs.
 
-Without a GPU it says why there is none, and measures nothing.
+Without a GPU it prints the reason and measures nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.measure import PLUGRAD, Effort, Row, interleave
 from benchmarks.report import tables, write_json
 
 CHAIN = 100
-# Steps for each wait: a training loop seldom looks at its loss.
+# Steps per wait: a training loop rarely reads its loss.
 STEPS = 10
 # Losses of the first steps may differ by rounding: PyTorch's convolutions round to TF32.
 TOLERANCE = 2e-2
@@ -110,7 +110,7 @@ BENCHMARKS: dict[str, Callable[[Any], tuple[Step, list[Any]]]] = {
 
 
 def captured(lib: Any, step: Step, args: list[Any]) -> Step:
-    """The step as one CUDA graph, that copies its inputs to where the capture found them."""
+    """The step as one CUDA graph, which copies its inputs to the captured addresses."""
     if lib is plugrad:
         return lib.cuda.capture(step, *args)  # type: ignore[no-any-return]
     side = lib.cuda.Stream()
@@ -134,12 +134,12 @@ def captured(lib: Any, step: Step, args: list[Any]) -> Step:
 
 
 def with_gpu() -> list[Library]:
-    """The libraries that find one."""
+    """The libraries that find a GPU."""
     return [found for found in libraries() if found.module.cuda.is_available()]
 
 
 def check(name: str, steps: dict[str, Callable[[], Any]]) -> None:
-    """All must do the same thing, or there is nothing to compare."""
+    """Check that all compute the same losses."""
     for number in range(3):
         losses = {who: float(step().detach()) for who, step in steps.items()}
         ours = losses[PLUGRAD]
@@ -160,7 +160,7 @@ def repeated(lib: Any, step: Step, args: list[Any]) -> Callable[[], Any]:
 
 
 def run(names: list[str], effort: Effort) -> list[Row]:
-    """Each benchmark eagerly, and as a CUDA graph."""
+    """Each benchmark, eager and as a CUDA graph."""
     rows = []
     for name in names:
         made = {}
@@ -185,8 +185,8 @@ def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cuda", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}")
-    parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures there")
+    parser.add_argument("--smoke", action="store_true", help="only check that everything runs")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures to this file")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHMARKS):
         parser.error(

@@ -1,7 +1,7 @@
-"""A chain of many nodes: time and memory per node must not depend on how long it is.
+"""A chain of many nodes: time and memory per node must not depend on its length.
 
-Memory is measured in a process of its own for each library, by the growth of its resident set; what
-the result of an operation takes belongs to its node.
+Memory is measured as the growth of the resident set, in a separate process for each library; the
+result of an operation counts as part of its node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.measure import PLUGRAD, TORCH, Budget, Effort, Row, Sample, powe
 
 LENGTHS = (10**3, 10**4, 10**5, 10**6)
 SMOKE_LENGTHS = (10**2, 10**3)
-# Shorter chains would measure the pages that the system hands out.
+# Shorter chains would measure the system's page granularity.
 MEMORY_LENGTHS = (10**5, 10**6)
 SMOKE_MEMORY_LENGTHS = (10**4,)
 FAN, SMOKE_FAN = 10**5, 10**2
@@ -92,7 +92,7 @@ def allocated_bytes() -> int:
 
 
 def memory_child(name: str, length: int, traced: bool) -> None:
-    """Print the bytes per node of a chain; runs in a process of its own."""
+    """Print the bytes per node of a chain; runs in a separate process."""
     library = next(found for found in libraries() if found.name == name)
     _, end = build(library, 100)
     end.backward(library.constant(np.ones((4, 4), dtype=np.float32)))
@@ -116,7 +116,7 @@ def bytes_per_node(name: str, length: int, *, traced: bool) -> Sample:
 
 
 def time_rows(contestants: list[Library], lengths: tuple[int, ...], effort: Effort) -> list[Row]:
-    """Every phase of every length, beside the same phase of the shortest chain."""
+    """Every phase of every length, compared with the same phase of the shortest chain."""
     rows: dict[tuple[str, int], Row] = {}
     for length in lengths:
         rounds = 2 if effort.smoke else max(3, min(25, 10**6 // length))
@@ -150,7 +150,7 @@ def run(effort: Effort) -> list[Row]:
         }
         case = f"resident memory, {power(length)} nodes"
         report.append(Row("deep_graph", case, "bytes per node", samples, Budget(1.0, TORCH)))
-    # Python's allocations only: PyTorch's are not seen by tracemalloc.
+    # Python's allocations only: tracemalloc does not see PyTorch's.
     traced = {PLUGRAD: bytes_per_node(PLUGRAD, memory_lengths[0], traced=True)}
     case = f"allocated by Python, {power(memory_lengths[0])} nodes"
     return [*report, Row("deep_graph", case, "bytes per node", traced)]

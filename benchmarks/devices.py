@@ -1,10 +1,11 @@
-"""Backward over four devices whose kernels leave the interpreter alone: at once, and in turn.
+"""Backward over four devices with kernels that release the interpreter: in parallel, and one after
+the other.
 
-Each device has a branch of the graph, whose gradient passes a kernel that sleeps. What is measured
-is the engine: on a machine with few cores real kernels would wait for those instead.
+Each device has a branch of the graph, and the gradient there passes a kernel that sleeps. This
+measures the engine: on a machine with few cores, real kernels would compete for them.
 
-`python -m benchmarks.devices` measures on JAX alone and prints JSON; `run` starts it as a process
-of its own, since XLA divides the host into devices when it begins, and then for everybody.
+`python -m benchmarks.devices` measures only JAX and prints JSON. `run` starts it in a separate
+process, because XLA divides the host into devices at its start, for the whole process.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ FLAG = f"--xla_force_host_platform_device_count={DEVICES}"
 
 
 def branches(backend: str) -> Any:
-    """A loss on the CPU, of one branch on each device of a backend."""
+    """A loss on the CPU, from one branch on each device of a backend."""
 
     @custom_op(f"benchmarks::sleeping_on_{backend}", mutates_args=())
     def sleeping(x: plugrad.Tensor) -> plugrad.Tensor:
@@ -65,7 +66,7 @@ def contestants(loss: Any) -> dict[str, Callable[[], object]]:
 
 
 class FourDevices(CpuBackend):
-    """Devices that are only names: NumPy's arrays and kernels."""
+    """Devices that are only names, with NumPy's arrays and kernels."""
 
     def __init__(self) -> None:
         super(CpuBackend, self).__init__("four", array_type=np.ndarray)
@@ -75,7 +76,7 @@ class FourDevices(CpuBackend):
 
 
 class FourDevicesPlugin:
-    """What brings the devices."""
+    """The plugin with the devices."""
 
     @hookimpl
     def plugrad_backends(self) -> list[type[Backend]]:
@@ -83,7 +84,7 @@ class FourDevicesPlugin:
 
 
 def on_jax(effort: Effort) -> dict[str, Sample] | None:
-    """What a process with four devices of JAX measured; None without JAX."""
+    """The figures of a process with four JAX devices; None without JAX."""
     if importlib.util.find_spec("jax") is None or importlib.util.find_spec("plugrad_jax") is None:
         return None
     flags = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()

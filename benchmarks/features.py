@@ -1,4 +1,4 @@
-"""What libraries can do, as snippets that run where they can: the table of docs/comparison.md."""
+"""Features of libraries, as snippets to run: the table of docs/comparison.md."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ HIPS = "HIPS autograd"
 MYGRAD = "MyGrad"
 TINYGRAD = "tinygrad"
 
-# What a snippet may use.
+# The names that a snippet may use.
 PREPARE = {
     PLUGRAD: "import plugrad as torch",
     TORCH: "import torch",
     JAX: "import jax, jax.numpy as np",
     HIPS: "import autograd, autograd.numpy as np",
     MYGRAD: "import mygrad, numpy as np",
-    # Its interpreter: whether something is there does not depend on a compiler.
+    # tinygrad's interpreter: features do not depend on a compiler.
     TINYGRAD: "import os; os.environ['DEV'] = 'PYTHON'\nfrom tinygrad import Tensor, TinyJit",
 }
 
@@ -26,10 +26,10 @@ def both(snippet: str) -> dict[str, str]:
     return {PLUGRAD: snippet, TORCH: snippet}
 
 
-# Where a library does not run without a compiler that most machines lack.
+# For libraries that need a compiler that most machines lack.
 NOT_TRIED = "raise NotImplementedError"
 
-# Libraries that have no snippet for a feature do not claim it.
+# Libraries without a snippet lack the feature.
 FEATURES: dict[str, dict[str, str]] = {
     "gradients, recorded while the program runs": {
         **both("""

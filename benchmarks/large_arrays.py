@@ -1,4 +1,4 @@
-"""Large arrays on one thread and on two: elementwise work, reductions, softmax, layer_norm."""
+"""Large arrays on one and two threads: elementwise work, reductions, softmax, layer_norm."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from benchmarks.measure import TORCH, Budget, Effort, Row, interleave, power
 ELEMENTS = (10**4, 10**5, 10**6, 10**7)
 SMOKE_ELEMENTS = (10**4,)
 THREADS = (1, 2)
-# How long rows are, where there are rows.
+# The length of rows, for operators on rows.
 WIDTH = 1000
 
-# What a call gets: the library, and two of its tensors of rows.
+# The arguments of a call: the library, and two of its tensors of rows.
 Call = Callable[[Any, Any, Any], Any]
 
 FORWARD: Mapping[str, Call] = {
@@ -36,7 +36,7 @@ BACKWARD = ("gelu", "tanh", "softmax", "layer_norm")
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Both libraries use that many."""
+    """Both libraries use this number of threads."""
     modules = [library.module for library in libraries()]
     before = [module.get_num_threads() for module in modules]
     for module in modules:
@@ -54,7 +54,7 @@ def forward(library: Library, call: Call, size: int) -> Callable[[], object]:
 
 
 def backward(library: Library, call: Call, size: int) -> Callable[[], object]:
-    """The gradient alone, of a result that was computed before."""
+    """The gradient alone, for a result that was computed before."""
     x, y = library.leaf(numbers(size)), library.constant(numbers(size))
     result = call(library.module, x, y)
     seed = library.constant(numbers(size))

@@ -1,4 +1,4 @@
-"""The libraries that are compared, as far as they are installed."""
+"""The compared libraries that are installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Library:
     module: Any
 
     def leaf(self, array: Array) -> Any:
-        """A tensor of its own memory that collects gradients."""
+        """A tensor with its own memory that accumulates gradients."""
         return self.constant(array).requires_grad_()
 
     def constant(self, array: Array) -> Any:

@@ -1,7 +1,7 @@
-"""A loader with two worker processes: images of 3 x 224 x 224, from the data set to the batch.
+"""A data loader with two worker processes: images of 3 x 224 x 224, from the data set to the batch.
 
-One pass over the data set is measured, by workers that stay. A batch is the user's when it is
-handed out; what is done to it afterwards is not part of this.
+It measures one pass over the data set with persistent workers, until each batch is delivered. Later
+work on a batch is not included.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.measure import TORCH, Budget, Effort, Row, interleave
 WORKERS = 2
 BATCH = 32
 BATCHES = 12
-# So many different ones there are; they are read again and again.
+# The number of different images, which are read repeatedly.
 IMAGES = 16
 LIMIT = 1.0
 
@@ -26,12 +26,12 @@ Pixels = NDArray[np.uint8]
 
 
 def pixels() -> Pixels:
-    """Images as files have them: height, width, colour."""
+    """Images as in files: height, width, colour."""
     return np.random.default_rng(0).integers(0, 256, (IMAGES, 224, 224, 3), dtype=np.uint8)
 
 
 def ready(library: Library, images: Pixels) -> Callable[[int], Any]:
-    """Images that are read as they are."""
+    """Images that are read without conversion."""
     tensors = library.module.from_numpy(
         np.ascontiguousarray(images.transpose(0, 3, 1, 2)).astype(np.float32) / 255
     )
@@ -39,7 +39,7 @@ def ready(library: Library, images: Pixels) -> Callable[[int], Any]:
 
 
 def converted(library: Library, images: Pixels) -> Callable[[int], Any]:
-    """Images that are made tensors of, as a transform does, by NumPy."""
+    """Images that NumPy converts to tensors, as a transform does."""
     from_numpy = library.module.from_numpy
     scale = np.float32(1 / 255)
 

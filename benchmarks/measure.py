@@ -1,4 +1,4 @@
-"""Timing of several contestants in turn, so that a busy machine disturbs all of them alike."""
+"""Times several contestants alternately, so that a busy machine affects all of them equally."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUND_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Sample:
-    """What the rounds of one contestant came to, in the unit of its row."""
+    """The rounds of one contestant, in the unit of its row."""
 
     median: float
     minimum: float
@@ -33,7 +33,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Budget:
-    """What plugrad's median may come to: as a ratio, or in the row's unit if `against` is None."""
+    """The limit of plugrad's median: as a ratio, or in the row's unit if `against` is None."""
 
     limit: float
     against: str | None = None
@@ -66,7 +66,7 @@ class Row:
         self.ratios[name] = Sample(own.median / other.median, own.minimum / other.minimum)
 
     def budget_figure(self) -> float | None:
-        """What the budget limits; None if that contestant is missing."""
+        """The figure that the budget limits; None if that contestant is missing."""
         if self.budget is None:
             return None
         if self.budget.against is None:
@@ -77,7 +77,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: enough for a report, or just enough to see that it runs."""
+    """How long to measure: enough for a report, or just enough to check that it runs."""
 
     smoke: bool
     # Longest time to spend on one contestant of one case.
@@ -109,9 +109,9 @@ def clock(action: Callable[[], object], repeats: int) -> float:
 def interleave(
     contestants: Mapping[str, Callable[[], object]], effort: Effort, *, units: int = 1
 ) -> dict[str, Sample]:
-    """Microseconds per unit of work of each contestant; one call of a contestant does `units`.
+    """Microseconds per unit of work for each contestant; one call does `units` units.
 
-    The garbage collector stays on: what it costs, a training loop pays too.
+    The garbage collector stays on, because a training loop pays for it, too.
     """
     repeats: dict[str, int] = {}
     rounds = effort.rounds

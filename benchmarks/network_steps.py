@@ -1,4 +1,4 @@
-"""Training steps as programs have them: of an LSTM, a transformer block and an MLP with Adam."""
+"""Training steps as in programs: an LSTM, a transformer block and an MLP with Adam."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ STEPS_COMPARED = 3
 
 @dataclass(frozen=True)
 class Case:
-    """A model and its optimizer in either library, and one batch.
+    """A model and its optimizer in both libraries, and one batch.
 
     Attributes:
-        name: what the row is called.
-        model: makes the module from the library; it is seeded before.
+        name: the name of the row.
+        model: makes the module from the library, which is seeded first.
         optimizer: makes the optimizer from the library and parameters.
-        loss: of the library, the model, inputs and targets.
+        loss: a function of the library, the model, inputs and targets.
         inputs, targets: shapes, filled with normal numbers.
     """
 
@@ -81,7 +81,7 @@ CASES = (
 
 
 def library_step(library: Library, case: Case) -> Callable[[], Any]:
-    """The step as a user of the library writes it; it gives the loss."""
+    """The step as a user of the library writes it; returns the loss."""
     lib = library.module
     lib.manual_seed(0)
     model = case.model(lib)
@@ -103,7 +103,7 @@ def library_step(library: Library, case: Case) -> Callable[[], Any]:
 
 
 def check_losses(case: Case, steps: dict[str, Callable[[], Any]]) -> None:
-    """All must do the same thing, or there is nothing to compare."""
+    """Check that all compute the same losses."""
     found = {
         name: [float(step().detach()) for _ in range(STEPS_COMPARED)]
         for name, step in steps.items()

@@ -1,7 +1,7 @@
-"""Numerical routines beside PyTorch's: matrices, spectra, layers, random numbers, sorting.
+"""Numerical routines against PyTorch's: matrices, spectra, layers, random numbers, sorting.
 
-Forward only, nothing recorded. What is measured is the kernels: sizes are large enough for the way
-to them not to count.
+Forward only, nothing recorded. It measures the kernels: sizes are large enough to make the overhead
+of a call negligible.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REALS: Final = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Case:
-    """One operation and its arguments, which are made when it is measured."""
+    """One operation and its arguments, which are made just before the measurement."""
 
     name: str
     operation: Operation

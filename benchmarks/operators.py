@@ -1,4 +1,4 @@
-"""Single small operators: forward alone, and forward with backward, where overhead is the cost."""
+"""Single small operators, forward alone and with backward, where overhead is the cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.libraries import Library, libraries
 from benchmarks.measure import PLUGRAD, TORCH, Budget, Effort, Row, Sample, interleave
 
-# What a call gets: the library, a tensor of 8 x 16, another one, and one of 16 (a bias or weight).
+# The arguments of a call: the library, two tensors of 8 x 16, and one of 16 (a bias or weight).
 Call = Callable[[Any, Any, Any, Any], Any]
 
 _COMMON: Mapping[str, Call] = {
@@ -63,7 +63,7 @@ _COMMON: Mapping[str, Call] = {
     "embedding": lambda m, x, b, v: m.nn.functional.embedding(_classes(m), x),
 }
 
-# What has no gradient, or makes a tensor.
+# Operators without a gradient, or that make a tensor.
 _ALONE: Mapping[str, Call] = {
     "zeros": lambda m, x, b, v: m.zeros(8, 16),
     "ones_like": lambda m, x, b, v: m.ones_like(x),

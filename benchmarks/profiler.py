@@ -1,4 +1,4 @@
-"""What a profile costs: a training step with and without, and a label when nobody listens."""
+"""The cost of profiling: a training step with and without, and a label without a profiler."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from benchmarks.measure import PLUGRAD, TORCH, Budget, Effort, Row, interleave
 from benchmarks.mlp_step import Problem, library_step
 
 UNPROFILED = "unprofiled"
-# Steps in one profile: what it takes to begin and end one is not the question.
+# Steps in one profile, so that its start and end do not matter.
 STEPS = 4
 
 
 def profiled(
     module: Any, step: Callable[[], object], steps: int, **options: bool
 ) -> Callable[[], object]:
-    """`steps` steps in one profile. Events are made from records later, when somebody asks."""
+    """`steps` steps in one profile. Events are built from records later, on demand."""
     profile = module.autograd.profiler.profile
 
     def run() -> None:
@@ -69,7 +69,7 @@ def run(effort: Effort) -> list[Row]:
 
 
 def record_function_row(effort: Effort) -> Row:
-    """An empty block, while nobody profiles."""
+    """An empty block, without a profiler."""
     blocks = 100
     contestants: dict[str, Callable[[], object]] = {}
     for library in libraries():

@@ -1,5 +1,5 @@
-"""What a recording of plugrad-viewer costs: training steps with and without, and a chain of the
-smallest operators, where the recorder does more than they."""
+"""The cost of a recording of plugrad-viewer: training steps with and without, and a chain of the
+smallest operators, where the recorder does more work than they do."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmarks.network_steps import Case, library_step, mlp, plain_loss
 from benchmarks.profiler import repeated
 
 UNRECORDED = "unrecorded"
-# Steps in one recording: what it takes to begin and end one is not the question.
+# Steps in one recording, so that its start and end do not matter.
 STEPS = 4
-# While a step is recorded, it takes at most so many times as long.
+# The limit of the slowdown while recording.
 LIMIT = 5.0
 CHAIN = 100
 
@@ -39,7 +39,7 @@ CASES = (
 
 
 def recorded(module: Any, step: Callable[[], object], steps: int) -> Callable[[], object]:
-    """`steps` steps in one recording. Data are made of it later, when somebody asks."""
+    """`steps` steps in one recording. Its data are built later, on demand."""
 
     def run() -> None:
         with module.viewer.record():

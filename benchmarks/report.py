@@ -1,4 +1,4 @@
-"""What was measured, as JSON for programs and as Markdown tables for people."""
+"""The figures as JSON and as Markdown tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ plugrad's figure over the other's, so less is better. A budget is the limit for 
 it does not fail a build. The command below writes this page.
 """
 
-# What stands below a table: why figures are what they are.
+# Explanations below a table.
 REMARKS = {
     "large_arrays": """\
 Operators with little computation (`add`, `relu`, sums) gain little on two threads: waking a
@@ -59,7 +59,7 @@ The figures include the extras listed above. Without them:
 
 
 def environment() -> dict[str, str]:
-    """What the figures depend on."""
+    """The conditions of the measurement."""
     origin = import_module("plugrad.tensor.base").__file__ or ""
     found = {
         "command": shlex.join(["python", "-m", module_run(), *sys.argv[1:]]),
@@ -71,7 +71,8 @@ def environment() -> dict[str, str]:
         "machine": f"{os.cpu_count()} cores, {processor()}",
     }
     if hasattr(os, "getloadavg"):
-        # The run itself keeps the cores busy: more than their number means that others did too.
+        # The run itself keeps the cores busy: a load above their number means that other programs
+        # did too.
         found["load average"] = f"{os.getloadavg()[2]:.1f} over the last 15 minutes"
     for library in libraries():
         if library.name == TORCH:
@@ -81,13 +82,13 @@ def environment() -> dict[str, str]:
 
 
 def module_run() -> str:
-    """What follows `python -m`."""
+    """The command after `python -m`."""
     spec = getattr(import_module("__main__"), "__spec__", None)
     return spec.name.removesuffix(".__main__") if spec else "benchmarks"
 
 
 def extras() -> str:
-    """The packages that make the CPU backend faster, where they are installed and not disabled."""
+    """The packages that make the CPU backend faster, if installed and not disabled."""
     found = []
     disabled = os.environ.get("PLUGRAD_DISABLE", "").split(",")
     for name in ("plugrad-native", "plugrad-onednn", "scipy", "numba", "pyfftw"):
@@ -101,7 +102,7 @@ def extras() -> str:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The processor's name, if the system provides it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -117,9 +118,9 @@ def write_json(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_plain(path: Path, rows: Sequence[Row]) -> str:
-    """Give rows their ratio in a run without the packages of fast kernels, which wrote `path`.
+    """Add to rows the ratio of a run without the packages of fast kernels, read from `path`.
 
-    Returns what that run had instead.
+    Returns the description of that run.
     """
     content = json.loads(path.read_text())
     found = {(row["benchmark"], row["case"]): row["ratios"].get(TORCH) for row in content["rows"]}
@@ -187,7 +188,7 @@ def cell(sample: Sample | None) -> str:
 
 
 def number(value: float) -> str:
-    """Three significant digits, never in exponents."""
+    """Three significant digits, without exponents."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

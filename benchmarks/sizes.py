@@ -1,4 +1,4 @@
-"""Single operations over array sizes: where the overhead ends and the kernels take over."""
+"""Single operations over array sizes: where kernels become more expensive than overhead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.measure import NUMPY, TORCH, Budget, Effort, Row, interleave, po
 
 ELEMENTS = (10**2, 10**3, 10**4, 10**5, 10**6, 10**7)
 SMOKE_ELEMENTS = (10**2, 10**4)
-# Below this many elements the kernels are not what is measured.
+# Below this number of elements, overhead dominates.
 BUDGET_FROM = 10**4
 
 # Called with the library's module and two of its arrays.

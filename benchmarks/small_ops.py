@@ -48,7 +48,7 @@ def forward_mode(
     library: Library, start: Array, factor: Array, length: int, dual_factor: bool
 ) -> Callable[[], object]:
     """The chain on a dual tensor: values and tangents. In PyTorch a product with a tensor without a
-    tangent takes a long way, so there is one with a dual factor, too."""
+    tangent takes a slow path, so there is one with a dual factor, too."""
     fwAD = importlib.import_module(f"{library.module.__name__}.autograd.forward_ad")
     x, b, seed = (library.constant(array) for array in (start, factor, np.ones_like(start)))
 
@@ -64,7 +64,7 @@ def forward_mode(
 
 
 def bare_chain(start: Array, factor: Array, length: int) -> Callable[[], object]:
-    """The NumPy calls that the chain cannot do without."""
+    """The NumPy calls that the chain needs at least."""
 
     def step() -> None:
         y = start

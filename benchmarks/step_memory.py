@@ -1,6 +1,6 @@
-"""The most memory that a training step takes, above what the library takes when it is imported.
+"""The peak memory of a training step, above that of importing the library.
 
-In a process of its own for each library: the peak of its resident set, as the system counts it.
+It is the peak of the resident set as the system counts it, in a separate process for each library.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ LAYERS, WIDTH, BATCH, STEPS = 12, 256, 1024, 5
 
 
 def peak() -> float:
-    """Megabytes, of the process up to now. `ru_maxrss` would begin with its parent's."""
+    """The process's peak so far, in megabytes. `ru_maxrss` would include its parent's."""
     status = Path("/proc/self/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024 / 1e6
 
 
 def child(name: str) -> None:
-    """Print how much the peak grows by steps with Adam; runs in a process of its own."""
+    """Print the growth of the peak from steps with Adam; runs in a separate process."""
     library = next(found for found in libraries() if found.name == name)
     m = library.module
     nn, optim = m.nn, m.optim

@@ -1,5 +1,5 @@
-"""Training steps on the processor through `plugrad.compile`, by the tape and by XLA, beside PyTorch
-and eager plugrad."""
+"""Training steps on the CPU through `plugrad.compile`, by the tape and by XLA, against PyTorch and
+eager plugrad."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CNN = Case(
     (32, 3, 16, 16),
     (32, 10),
 )
-# What the compiled step may take of PyTorch's time.
+# The limit of the compiled step's time, as a ratio to PyTorch's.
 LIMITS: dict[Case, float] = {MLP_SGD: 0.40, MLP_ADAM: 0.35, CNN: 0.9, TRANSFORMER: 0.75, LSTM: 0.8}
 
 
@@ -56,7 +56,7 @@ def rows(effort: Effort) -> list[Row]:
             if library.name == PLUGRAD:
                 steps[PLUGRAD] = compile(library_step(library, case))
                 steps[EAGER] = library_step(library, case)
-                # XLA compiles 64 steps of an LSTM one by one, for minutes.
+                # XLA compiles 64 steps of an LSTM one by one, which takes minutes.
                 if case is not LSTM and importlib.util.find_spec("plugrad_jax"):
                     steps[XLA] = compile(library_step(library, case), backend="jax")
             elif library.name == TORCH:

@@ -1,4 +1,4 @@
-"""Function transforms: gradients of every sample beside a loop, Jacobians beside PyTorch's."""
+"""Function transforms: per-sample gradients against a loop, Jacobians against PyTorch's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parameters() -> list[Any]:
 
 
 def per_sample(library: Library) -> tuple[Callable[[], object], Callable[[], object]]:
-    """The gradients of every sample of a batch: mapped, and in a loop."""
+    """Per-sample gradients of a batch: mapped, and in a loop."""
     module = library.module
     func = importlib.import_module(f"{module.__name__}.func")
     generator = np.random.default_rng(1)
@@ -52,7 +52,7 @@ def per_sample(library: Library) -> tuple[Callable[[], object], Callable[[], obj
 
 
 def jacobian(library: Library, function: Callable[[Any, Any, Any], Any]) -> Callable[[], object]:
-    """`jacrev` of a function of 100 numbers that gives 100."""
+    """`jacrev` of a function from 100 numbers to 100."""
     module = library.module
     func = importlib.import_module(f"{module.__name__}.func")
     generator = np.random.default_rng(2)
@@ -70,7 +70,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def run(effort: Effort) -> list[Row]:
-    """Rows for the report; what PyTorch is missing for is left out."""
+    """Rows for the report; comparisons that need PyTorch are left out without it."""
     known = list(libraries())
     contestants: dict[str, Callable[[], object]] = {}
     for library in known:

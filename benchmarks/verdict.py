@@ -1,4 +1,4 @@
-"""What the figures come to: a verdict in words, where plugrad is slower, and a picture."""
+"""A summary of the figures: a verdict in words, the rows where plugrad is slower, and a picture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby
 from benchmarks.measure import TORCH, Row
 from tools import svg_dark
 
-# A ratio up to this is called as fast.
+# A ratio up to this counts as equally fast.
 ALIKE = 1.05
 
 # The picture, in pixels: the names' column, a line's height, and the axis.
@@ -21,12 +21,12 @@ FASTER, SLOWER, GREY = "#15803d", "#c2410c", "#6b7280"
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """The rows that have PyTorch's figure beside plugrad's."""
+    """The rows with figures of both plugrad and PyTorch."""
     return [row for row in rows if TORCH in row.ratios]
 
 
 def verdict(rows: Sequence[Row], picture: str) -> str:
-    """The page's first section; `picture` is where the picture lies, seen from the page."""
+    """The page's first section; `picture` is the path of the picture relative to the page."""
     found = compared(rows)
     if not found:
         return ""

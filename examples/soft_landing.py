@@ -26,7 +26,7 @@ def fly(thrust: Tensor, height: float = 10.0, speed: float = -1.0) -> tuple[Tens
 
 def main(iterations: int = 300) -> tuple[float, float, float]:
     """Returns the height and speed at touchdown and the fuel used, as a mean thrust."""
-    # Through a sigmoid, so that every value of the parameter is a thrust that the engine can give.
+    # A sigmoid maps every value of the parameter to a possible thrust.
     throttle = plugrad.zeros(STEPS, requires_grad=True)
     optimizer = optim.Adam([throttle], lr=0.1)
     for _ in range(iterations):

@@ -1,4 +1,4 @@
-"""Two interleaved spirals, told apart by a small perceptron: the usual training loop."""
+"""Two interleaved spirals, separated by a small perceptron: the usual training loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plugrad.utils.data import DataLoader, TensorDataset, random_split
 
 
 def spirals(points: int) -> TensorDataset:
-    """Points (2N, 2) on two arms, half a turn apart, and the arm (2N) that each is on."""
+    """Points (2N, 2) on two arms, half a turn apart, and the arm (2N) of each point."""
     radius = plugrad.linspace(0.1, 1.0, points)
     arms = []
     for arm in range(2):
@@ -40,7 +40,7 @@ class Classifier(nn.Module):
 
 
 def accuracy(model: nn.Module, data: DataLoader) -> float:
-    """The share of points on the right arm."""
+    """The share of correctly classified points."""
     model.eval()
     with plugrad.no_grad():
         right = sum(int((model(x).argmax(1) == arm).sum().item()) for x, arm in data)

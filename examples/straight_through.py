@@ -1,7 +1,7 @@
 """Train weights that are rounded to -1, 0 and 1: a custom autograd.Function.
 
-Rounding has the gradient zero almost everywhere. The straight-through estimator (Bengio et al.
-2013) rounds in the forward pass and lets the gradient pass as if nothing had happened.
+Rounding has gradient zero almost everywhere. The straight-through estimator (Bengio et al. 2013)
+rounds in the forward pass and passes the gradient through unchanged.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python tools/dist.py                  `make dist`: everything, the core compiled and pure
     python tools/dist.py --check FOLDER   without compiling, into FOLDER; part of `make packages`
 
-Every wheel is built from its sdist, unpacked far from the checkout. The sdist is compared with the
-sources, and the wheel with one that the checkout makes. `twine check --strict` reads the metadata
-of all of them.
+Every wheel is built from its sdist, unpacked outside of the checkout. The sdist is compared with
+the sources, and the wheel with one built from the checkout. `twine check --strict` checks the
+metadata of all of them.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ import release
 from workspace import BUILD_WHEEL, PYTHON, ROOT, Workspace, say, sources
 
 BUILD_SDIST = BUILD_WHEEL.replace("build_wheel", "build_sdist")
-# What setuptools adds to an sdist, and what of a distribution's folder does not belong into one.
+# Files that setuptools adds to an sdist, and files of a distribution's folder that do not belong in
+# one.
 ADDED = ("PKG-INFO", "setup.cfg")
 LEFT_OUT = ("tests",)
-# Built, and in an sdist all the same: whoever installs from it has no Node.js, perhaps.
+# Built files that an sdist contains, because users who install from it may have no Node.js.
 BUILT_IN = ("plugrad_viewer/_page/",)
-# Differ with how the core was built.
+# They depend on how the core was built.
 OF_THE_BUILD = ("/WHEEL", "/RECORD", "/top_level.txt", ".so", ".pyd")
 
 
 def build(script: str, target: Path, folder: Path, pure: bool) -> Path:
-    """Have setuptools of .venv build in a folder; gives the one file that is new in `target`."""
+    """Build in a folder with the setuptools of .venv; returns the one new file in `target`."""
     target.mkdir(parents=True, exist_ok=True)
     before = set(target.iterdir())
     environment = {
@@ -50,14 +51,14 @@ def build(script: str, target: Path, folder: Path, pure: bool) -> Path:
 
 
 def unpacked(sdist: Path, folder: Path) -> Path:
-    """The sdist's own folder, once it is unpacked in this one."""
+    """The sdist's own folder, after unpacking it here."""
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     return folder / sdist.name.removesuffix(".tar.gz")
 
 
 def missing_sources(folder: Path, tree: Path) -> Iterator[str]:
-    """In what an unpacked sdist differs from the folder of its distribution."""
+    """The differences between an unpacked sdist and the folder of its distribution."""
     written = {path.relative_to(folder).as_posix() for path in sources(folder)}
     written = {name for name in written if name.partition("/")[0] not in LEFT_OUT}
     packed = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
@@ -78,7 +79,7 @@ def members(wheel: Path) -> dict[str, int]:
 
 
 def differences(wheel: Path, expected: Path) -> Iterator[str]:
-    """In what a wheel differs from another one of the same sources."""
+    """The differences between a wheel and another one from the same sources."""
     found, wanted = members(wheel), members(expected)
     yield from (f"the wheel lacks {name}" for name in sorted(wanted.keys() - found.keys()))
     yield from (f"the wheel has {name} too much" for name in sorted(found.keys() - wanted.keys()))
@@ -88,7 +89,7 @@ def differences(wheel: Path, expected: Path) -> Iterator[str]:
 
 
 def make(workspace: Workspace, target: Path, modes: Sequence[str]) -> list[str]:
-    """Build everything into a folder; gives what is wrong.
+    """Build everything into a folder; returns the problems.
 
     Args:
         modes: how the core is built, compiled or interpreted.

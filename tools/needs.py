@@ -1,6 +1,7 @@
-"""Writes core/plugrad/ops/needs.json, what each decomposition calls: `python tools/needs.py`.
+"""Writes core/plugrad/ops/needs.json, the operators that each decomposition calls:
+`python tools/needs.py`.
 
-To be run again when an operator's decomposition has changed; a test says so.
+Run it again when an operator's decomposition has changed; a test tells when.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from plugrad.dispatch.backends.availability import NEEDS_FILE
 from plugrad.testing.cases import OpCase, OpSample, T, core_cases
 from plugrad.testing.needs import trace_needs
 
-# Looked at for what has no meaning for real numbers, and only for that.
+# Inspected only for operators that mean nothing for real numbers.
 COMPLEX = ("complex128",)
 
 
@@ -24,7 +25,7 @@ SQUARE = T((2, 2))
 LINE, IMAGE, VOLUME = T((1, 1, 3)), T((1, 1, 2, 3)), T((1, 1, 2, 2, 3))
 BARE = T((2,), requires_grad=False)
 WHOLE = T((2,), low=1, dtype="int64")
-# Calls of what the tables of samples have no case for: random numbers, devices, memory.
+# Calls of operators without cases in the tables of samples: random numbers, devices, memory.
 OTHERS: dict[str, tuple[Any, ...]] = {
     "empty_strided": ((2, 3), (1, 2)),
     "empty_like": (M,),
@@ -75,12 +76,13 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "matrix_H": (M,),
     "as_strided_": (T((2, 3), requires_grad=False), (3,), (1,)),
     "alias": (M,),
-    # The tables have compositions of these, whose results do not depend on signs and phases.
+    # The tables have compositions of these operators with results that do not depend on signs and
+    # phases.
     "linalg_eig": (SQUARE,),
     "_linalg_eigvals": (T((2, 2), requires_grad=False),),
     "linalg_eigvals": (SQUARE,),
     "svd": (M,),
-    # The tables have them by the names that sizes or factors may be given to.
+    # The tables have them under the names that take sizes or factors.
     "upsample_nearest3d.vec": (VOLUME, (2, 2, 2), None),
     "_upsample_nearest_exact1d.vec": (LINE, (2,), None),
     "_upsample_nearest_exact3d.vec": (VOLUME, (2, 2, 2), None),
@@ -89,7 +91,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "_upsample_bilinear2d_aa.vec": (IMAGE, (2, 2), False, None),
     "_upsample_bicubic2d_aa.vec": (IMAGE, (2, 2), False, None),
     "_upsample_lanczos2d_aa.vec": (IMAGE, (2, 2), False, None),
-    # Nothing calls them: the gradients are made of `_resample_backward`.
+    # Nothing calls them: gradients use `_resample_backward`.
     "upsample_nearest1d_backward": (LINE, (3,), (1, 1, 4)),
     "upsample_nearest2d_backward": (IMAGE, (2, 3), (1, 1, 4, 4)),
     "upsample_nearest3d_backward": (VOLUME, (2, 2, 3), (1, 1, 4, 4, 4)),
@@ -104,7 +106,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "_upsample_bicubic2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
     "_upsample_lanczos2d_aa_backward": (IMAGE, (2, 3), (1, 1, 4, 4), False),
     "_max_pool1d": (T((1, 6)), 2, 2, 1, 1, 4),
-    # Of two sequences, one of which ends before the other.
+    # Two sequences, one shorter than the other.
     "_lstm_layer": (T((3, 4)), T((2, 1)), T((2, 1)), T((4, 1)), (2, 1), False),
     "_lstm_layer_backward": (
         *(T((3, 1)), T((2, 1)), T((2, 1))),
@@ -134,7 +136,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def all_cases() -> list[OpCase]:
-    """The tables' cases, and of each operator that they do not call."""
+    """The tables' cases, and cases of each operator that they do not call."""
     others = [
         OpCase(f"plugrad::{name}", [OpSample(args, OPTIONS.get(name, {}))])
         for name, args in OTHERS.items()
@@ -143,7 +145,7 @@ def all_cases() -> list[OpCase]:
 
 
 def render() -> str:
-    """The file as it should be."""
+    """The expected contents of the file."""
     cases = all_cases()
     needs = {**trace_needs(cases, COMPLEX), **trace_needs(cases)}
     lines = [

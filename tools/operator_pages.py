@@ -1,9 +1,8 @@
 """A page for each operator of the core, one for each family, and a list of all of them.
 
-What an operator computes, its derivative and its examples come from core/plugrad/ops/*.yaml, its
-signatures from the stub, what backends do for it from docs/operators.md, and the variants of its
-kernels from docs/variants.md. Both are in the repository, so the pages are the same wherever they
-are made, whatever is installed there.
+An operator's description, derivative and examples come from core/plugrad/ops/*.yaml, its signatures
+from the stub, the support by backends from docs/operators.md, and the variants of its kernels from
+docs/variants.md. Both are in the repository, so the pages do not depend on what is installed.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ FOLDER = "reference/operators"
 LIST = f"{FOLDER}/index.md"
 BACKENDS = ROOT / "docs" / "operators.md"
 VARIANTS = ROOT / "docs" / "variants.md"
-# Its columns that say something else.
+# Columns of that page with other contents.
 NOT_BACKENDS = ("operator", "in-place", "gradient", "level", "made of")
-# Whose kernels those of its other columns are.
+# The distributions that provide the kernels in the other columns.
 PROVIDERS = {"cpu": "plugrad-cpu", "jax": "plugrad-jax", "cuda": "plugrad-cuda"}
 TITLES = {"ctc": "CTC loss", "lu": "LU decompositions", "nn": "Layers"}
 # Cells of the rows of an operator.
@@ -202,7 +201,7 @@ def table(entries: list[dict[str, Any]], known: Rows) -> str:
 
 
 def made_of(entries: list[dict[str, Any]], known: Rows) -> str:
-    """What the decompositions call, with links."""
+    """The operators that decompositions call, with links."""
     public = {name for family in filled() for name in family.operators}
     lines = []
     for entry in entries:

@@ -1,8 +1,8 @@
 """Writes docs/operators.md, the operators and what backends do for them:
 `python tools/operators_page.py`.
 
-To be run again when operators, their kernels or decompositions have changed, after
-`tools/needs.py`; a test says so.
+Run it again, after `tools/needs.py`, when operators, their kernels or decompositions have changed;
+a test tells when.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ for the installed backends.
 
 
 class _Kernels(Backend):
-    """A backend with kernels of these names; it is only asked which."""
+    """A backend with kernels of these names, used only for its list of kernels."""
 
     def __init__(self, name: str, kernels: Iterable[str]) -> None:
         super().__init__(name, array_type=np.ndarray)
@@ -68,7 +68,7 @@ class _Kernels(Backend):
 
 
 def _cuda_kernels() -> Iterable[str]:
-    """The kernels of plugrad-cuda, whose backend has none where there is no GPU."""
+    """The kernels of plugrad-cuda; its backend has none without a GPU."""
     return array_kernels(CupyNamespace())
 
 
@@ -135,7 +135,7 @@ def _row(entry: Entry, has_inplace: bool, backends: dict[str, ActiveBackend]) ->
 
 
 def render() -> str:
-    """The page as it should be."""
+    """The expected contents of the page."""
     own = [op for op in all_operators() if op.namespace == "plugrad"]
     primitives = [op for op in own if is_primitive(op)]
     parts = [

@@ -1,13 +1,14 @@
-"""What a stranger gets: builds the wheels, installs them far from the checkout, certifies there.
+"""Tests the packages as a user gets them: builds the wheels, installs them outside of the checkout,
+and certifies backends there.
 
 A fresh virtual environment in a temporary folder gets the wheels of every distribution and of the
 example backends. In it the conformance kit runs against the backends, the demo trains on two, and
-each scaffold is made, built, installed and tested. Nothing there can see the sources. Beside that,
-sdists are made, and wheels from them elsewhere: tools/dist.py. plugrad-cuda
-is there without CuPy: a backend that cannot be used must not disturb the others.
+each scaffold is made, built, installed and tested. Nothing there can see the sources. In addition,
+tools/dist.py builds sdists, and wheels from them elsewhere. plugrad-cuda is installed without CuPy:
+an unusable backend must not affect the others.
 
-JAX compiles a program for nearly every test, so its kit takes longer than all the rest together:
-a part of it runs, another one each time, and all of it with `--full`.
+JAX compiles a program for nearly every test, so its kit takes longer than everything else together.
+A different part of it runs each time, and all of it with `--full`.
 """
 
 from __future__ import annotations
@@ -43,11 +44,12 @@ SCAFFOLDS = (
 )
 CONFORMANCE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs")
 KIT = (*CONFORMANCE, "plugrad.testing.conformance")
-# How much of the kit runs on JAX, and on the backends that scaffolds write: two others of the same
-# kinds, which are kept as examples, run all of it.
+# The share of the kit that runs on JAX, and on the backends that scaffolds write. Two example
+# backends of the same kinds run all of it.
 SHARE_ON_JAX = 0.03
 SHARE_ON_SCAFFOLDS = 0.25
-# Finite differences want 64 bits; programs that run once are better compiled soon than well.
+# Finite differences need 64 bits; for programs that run once, fast compilation matters more than
+# fast code.
 JAX = {
     "JAX_ENABLE_X64": "1",
     "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
@@ -57,7 +59,7 @@ JAX = {
 
 
 class Check(NamedTuple):
-    """A command that has to end well."""
+    """A command that must succeed."""
 
     title: str
     command: Sequence[str | Path]
@@ -85,16 +87,16 @@ class Away:
         return subprocess.call(words, cwd=self.work, env={**self.environment, **environment})
 
     def need(self, *command: str | Path) -> None:
-        """Run what the rest depends on."""
+        """Run a command that the rest depends on."""
         if code := self.call(*command):
             sys.exit(code)
 
     def check(self, title: str, *command: str | Path, **environment: str) -> bool:
-        """Run one check and say how it went."""
+        """Run one check and report its result."""
         return self.checks(Check(title, command, environment))[0]
 
     def checks(self, *wanted: Check) -> list[bool]:
-        """Run checks, two at a time; say how each went, with what it printed, when it has ended."""
+        """Run checks, two at a time; report each with its output when it has ended."""
         with ThreadPoolExecutor(2) as lanes:
             ended = as_completed([lanes.submit(self._run, check) for check in wanted])
             return [self._show(*each.result()) for each in ended]
@@ -129,7 +131,7 @@ class Away:
         return next(target.glob("*.whl"))
 
     def scaffold(self, share: float, kind: str, name: str, *flags: str) -> Check:
-        """Make a package, build it and install it; what remains is to run its own tests.
+        """Make a package, build it and install it; returns the check that runs its own tests.
 
         Those of a backend run a share of the kit.
         """
@@ -154,7 +156,8 @@ def kit(
 
 
 def sdists(away: Away) -> Check:
-    """An sdist of every distribution, and a wheel from each that is like the one from here."""
+    """An sdist of every distribution, and a wheel from each that equals the one from the
+    checkout."""
     command = (away.python, ROOT / "tools" / "dist.py", "--check", away.folder / "dist")
     return Check("sdists, and wheels from them", command, {"PLUGRAD_PURE": str(int(pure()))})
 
@@ -168,7 +171,7 @@ def main(arguments: Sequence[str]) -> int:
         optional = [folder for folder, _ in BACKENDS.values()]
         folders = (*DISTRIBUTIONS, *optional, *EXAMPLES)
         away.install("pytest", *(workspace.wheel(folder, workspace.mode()) for folder in folders))
-        # The wheels are there: now what their extras want.
+        # The wheels are installed; now the requirements of their extras.
         away.install("hypothesis", "pytest-xdist", "twine", *DISTRIBUTIONS.values())
         reports = ROOT / "build" / "certificates"
         shutil.rmtree(reports, ignore_errors=True)

@@ -1,10 +1,10 @@
-"""Runs packages that were written for PyTorch, unchanged, and their own tests:
+"""Runs unchanged packages that were written for PyTorch, and their own tests:
 `python tools/packages_torch.py [NAME...]`.
 
 Each program of tests/packages_torch/programs runs with `torch` as plugrad and, if PyTorch is
-installed (ORACLE=torch), with PyTorch in a process of its own; the numbers are compared. Without
-names, docs/packages.md is written. What is installed, and in which versions, is in requirements.txt
-and suites.toml beside the programs; PyTorch is not among it.
+installed (ORACLE=torch), with PyTorch in another process; the numbers are compared. Without names,
+it writes docs/packages.md. requirements.txt and suites.toml beside the programs list the packages
+and versions; PyTorch is not among them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "tests" / "packages_torch"
 BUILD = ROOT / "build" / "packages_torch"
 PAGE = ROOT / "docs" / "packages.md"
-# Digits that float32 keeps through some steps of training; a program that keeps fewer fails.
+# The digits that must agree after some steps of training in float32; with fewer, a program fails.
 ENOUGH = 4.0
-# Of what PyTorch's own result may be the rounding error.
+# Below this, relative to the largest number, PyTorch's own result may be rounding error.
 NOISE = 1e-6
 TIMEOUT = 600
 
@@ -56,7 +56,7 @@ The tests that come with a package run under `pytest -p plugrad.as_torch`, each 
 
 
 def pins() -> dict[str, str]:
-    """Name and version of each package, as requirements.txt has them."""
+    """Name and version of each package in requirements.txt."""
     lines = (HOME / "requirements.txt").read_text().splitlines()
     found = (line.split("==") for line in lines if "==" in line)
     return {name.strip(): version.strip() for name, version in found}
@@ -75,7 +75,7 @@ def installed() -> Path:
 
 
 def environment(*more: Path) -> dict[str, str]:
-    """The variables of a process that finds the packages, after what the caller's has."""
+    """The environment of a process that finds the packages, added to the caller's."""
     paths = [os.environ.get("PYTHONPATH", ""), *map(str, more)]
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     return {**os.environ, **threads, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -117,7 +117,7 @@ def digits(ours: list[Any], theirs: list[Any]) -> float:
             continue
         here, there = here.astype(np.float64), there.astype(np.float64)
         same = (here == there) | (np.isnan(here) & np.isnan(there))
-        with np.errstate(invalid="ignore"):  # infinities that are the same
+        with np.errstate(invalid="ignore"):  # equal infinities
             differing = np.where(same, 0.0, np.abs(here - there))
         if np.isnan(differing).any():
             raise ValueError(f"array {place}: NaN or infinity where PyTorch has none, or none")
@@ -127,13 +127,13 @@ def digits(ours: list[Any], theirs: list[Any]) -> float:
 
 
 def about(program: Path) -> str:
-    """What a program's first line says that it runs."""
+    """The description in a program's first line."""
     text = ast.get_docstring(ast.parse(program.read_text())) or ""
     return " ".join(text.partition(": ")[2].split()).rstrip(".")
 
 
 def run_program(name: str, site: Path) -> tuple[str, bool]:
-    """What to write in the column of digits, and whether that is well."""
+    """The text for the column of digits, and whether the program passes."""
     ours = numbers(name, ["-m", "plugrad.as_torch"], BUILD / "results" / f"{name}.npz", site)
     if isinstance(ours, str):
         return f"fails: {ours}", False
@@ -169,7 +169,7 @@ def unpacked(name: str, version: str) -> Path:
 
 
 def run_suite(suite: dict[str, Any], version: str, site: Path) -> tuple[int, int, bool]:
-    """How many tests of a package passed and failed, and whether that is as expected."""
+    """How many tests of a package passed and failed, and whether that was expected."""
     name = suite["name"]
     left_out = [word for test in suite.get("left_out", {}) for word in ("--deselect", test)]
     if "package" in suite:
@@ -206,7 +206,7 @@ def run_suite(suite: dict[str, Any], version: str, site: Path) -> tuple[int, int
 
 
 def main(names: list[str]) -> int:
-    """Run all programs and suites, or those of the names; the exit code."""
+    """Run all programs and suites, or the named ones; returns the exit code."""
     site, versions, well = installed(), pins(), True
     page = HEAD
     programs = tomllib.loads((HOME / "suites.toml").read_text())

@@ -1,7 +1,7 @@
 """Draws the pictures of docs/: `python tools/pictures.py` writes docs/pictures/*.svg.
 
-A picture is a table of boxes, with their place on a grid, and of arrows between them. The tests
-compare the files with what this module makes of the tables.
+A picture is a table of boxes on a grid, and of arrows between them. The tests compare the files
+with the output of this module.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ COLUMN, ROW = 170, 84
 WIDTH, HEIGHT = 138, 44
 MARGIN = 24
 FONT = "font-family='Helvetica, Arial, sans-serif'"
-# Letters stand out from the lines that they cross.
+# An outline separates letters from the lines that they cross.
 HALO = "stroke='#ffffff' stroke-width='3' paint-order='stroke'"
-# What a box stands for: its fill, its stroke and the radius of its corners.
+# The kinds of boxes: fill, stroke and radius of the corners.
 KINDS = {
     "tensor": ("#dbeafe", "#1d4ed8", 20),
     "leaf": ("#fef3c7", "#b45309", 20),
@@ -68,7 +68,7 @@ class Picture:
 
 
 def _edge_point(box: Box, other: Box) -> tuple[float, float]:
-    """Where the line between the middles of two boxes leaves the first."""
+    """The point where the line between the centres of two boxes leaves the first."""
     x, y = _middle(box)
     dx, dy = (a - b for a, b in zip(_middle(other), (x, y), strict=True))
     scale = min(
@@ -154,7 +154,7 @@ def render(picture: Picture) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-# What is in each package or module that stands in the layers of pyproject.toml.
+# The contents of each package or module in the layers of pyproject.toml.
 PARTS = {
     "_C": "names of torch._C",
     "__main__": "python -m plugrad",
@@ -202,7 +202,7 @@ PARTS = {
 
 
 def layers() -> Picture:
-    """The layers of the core, as the rule in pyproject.toml has them."""
+    """The layers of the core, from the rule in pyproject.toml."""
     rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = rules["tool"]["importlinter"]["contracts"]
     rows = next(rule["layers"] for rule in contracts if rule["id"] == "layers")

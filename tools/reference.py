@@ -1,7 +1,7 @@
-"""Pages of the documentation site for what the generator writes: plugrad, Tensor, plugrad.special.
+"""Pages of the documentation site for generated code: plugrad, Tensor, plugrad.special.
 
 Operators come from core/plugrad/ops/*.yaml, Python signatures from the stub, other docstrings from
-plugrad itself. The modules that people wrote are read by mkdocstrings.
+plugrad itself. mkdocstrings reads the handwritten modules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPERATORS = ROOT / "core" / "plugrad" / "ops"
 SPECIAL = ROOT / "plugins" / "special" / "plugrad_special" / "ops"
 STUB = ROOT / "core" / "plugrad" / "__init__.pyi"
 
-# Names that the stub has to spell out because plugrad has attributes called int, float and so on.
+# Names that the stub must qualify because plugrad has attributes called int, float and so on.
 BUILTINS = re.compile(r"\bbuiltins\.")
 # From a prompt to the next blank line, at any indentation.
 EXAMPLE = re.compile(r"^([ \t]*)>>> .*(?:\n[ \t]*\S.*)*", re.MULTILINE)
@@ -33,7 +33,7 @@ CLASSES = ("dtype", "device", "finfo", "iinfo", "Size", "Generator")
 
 @dataclass
 class Family:
-    """One YAML file: what it is about, and its entries by the operators' base names."""
+    """One YAML file: its title, and its entries by the operators' base names."""
 
     name: str
     title: str
@@ -98,13 +98,13 @@ def pages() -> dict[str, str]:
 
 
 def operator_names() -> set[str]:
-    """Names of operators, and of their in-place variants, which have no entry of their own."""
+    """Names of operators, and of their in-place variants, which have no separate entry."""
     names = {name for family in families() for name in family.operators}
     return names | {f"{name}_" for name in names}
 
 
 def overload(entry: dict[str, Any]) -> str:
-    """What there is to say about one overload of an operator."""
+    """The description of one overload of an operator."""
     lines = [str(entry.get("doc", "")).strip(), "", f"* Schema: `{entry['func']}`"]
     for inputs, expression in (entry.get("derivatives") or {}).items():
         lines.append(f"* Derivative of `{inputs}`: `{str(expression).strip()}`")
@@ -140,7 +140,7 @@ def special() -> str:
 
 
 def face(stub: Stub) -> str:
-    """What `plugrad` has beside operators and modules."""
+    """The contents of `plugrad` besides operators and modules."""
     plugrad = importlib.import_module("plugrad")
     operators = operator_names()
     parts = ["# plugrad", "Operators have [pages of their own](operators/index.md)."]
@@ -154,7 +154,7 @@ def face(stub: Stub) -> str:
 
 
 def tensor(stub: Stub) -> str:
-    """What `Tensor` has beside operators."""
+    """The attributes of `Tensor` besides operators."""
     cls = importlib.import_module("plugrad").Tensor
     operators = operator_names()
     parts = [
@@ -193,7 +193,7 @@ def described(thing: object) -> list[str]:
 
 
 def fenced(text: str) -> str:
-    """A text with its examples in fences: Markdown would take prompts for quotes."""
+    """A text with fenced examples, because Markdown would read prompts as quotes."""
     return EXAMPLE.sub(lambda found: f"{found[1]}```pycon\n{found[0]}\n{found[1]}```", text)
 
 
@@ -207,7 +207,7 @@ def _section(text: str) -> str:
     head, _, rest = text.partition("\n")
     if not re.fullmatch(r"[A-Z][a-z]+:", head) or not rest:
         return text
-    # An entry begins where the indentation is least; what is deeper continues it.
+    # An entry begins at the least indentation; deeper lines continue it.
     entries = re.sub(r"\n\s{2,}", " ", inspect.cleandoc(rest)).split("\n")
     items = (re.sub(r"^([^:`]+):", r"`\1`:", entry) for entry in entries)
     return "\n".join([f"**{head}**", "", *(f"* {item}" for item in items)])

@@ -1,11 +1,12 @@
-"""The version: from core/pyproject.toml to every other place, and what must hold for a release.
+"""Copies the version from core/pyproject.toml to all other places, and checks the rules for a
+release.
 
     python tools/release.py set 0.3.0          write the version, and the ranges that follow from it
     python tools/release.py check              say which files do not fit the version
     python tools/release.py check --tag v0.3.0     say what is missing for a release of that name
 
-Only the standard library is used, since this runs before anything is installed. How to release is
-in docs/releasing.md.
+It uses only the standard library, because it runs before anything is installed. docs/releasing.md
+describes how to release.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from workspace import BACKENDS, DISTRIBUTIONS, EXAMPLES, FAST, ROOT
 
 # Folders of the distributions that are published, the core first: the others depend on it.
 PUBLISHED = (*DISTRIBUTIONS, *(folder for folder, _ in (BACKENDS | FAST).values()))
-# What a version may look like here: three numbers, and what pip knows as a pre-release.
+# The form of a version: three numbers, and optionally a pre-release of pip's form.
 VERSION = re.compile(r"(\d+\.\d+\.\d+)((?:a|b|rc|\.dev)\d+)?")
 IN_PROJECT = re.compile(r'^version = ".*"$', re.MULTILINE)
 IN_PACKAGE = re.compile(r'^__version__ = ".*"$', re.MULTILINE)
@@ -32,7 +33,8 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
 
 
 def rule_of_ranges() -> Callable[[str], str]:
-    """`plugrad.plugins.releases.fitting_range`, without the package that is not whole yet."""
+    """`plugrad.plugins.releases.fitting_range`, loaded without the package, which may not be built
+    yet."""
     path = ROOT / "core/plugrad/plugins/releases.py"
     spec = importlib.util.spec_from_file_location("releases", path)
     assert spec is not None
@@ -51,18 +53,18 @@ def project(root: Path, folder: str) -> dict[str, Any]:
 
 
 def current(root: Path) -> str:
-    """The version, from the one place where it is set."""
+    """The version, from the single place where it is set."""
     return str(project(root, "core")["version"])
 
 
 def ours(root: Path) -> re.Pattern[str]:
-    """A requirement on one of the distributions of this repository: name with extras, and range."""
+    """A requirement on a distribution of this repository: name with extras, and range."""
     names = "|".join(re.escape(project(root, folder)["name"]) for folder in PUBLISHED)
     return re.compile(rf"((?:{names})(?:\[[\w,]+\])?)((?:[<>=!~]=?[^\"]*)?)")
 
 
 def texts(root: Path, version: str) -> dict[Path, str]:
-    """What the files that depend on the version have to contain."""
+    """The required contents of files that depend on the version."""
     fitting = rule_of_ranges()(version)
     # A requirement without any range is left alone here; `problems` names it.
     requirement = re.compile(rf'"{ours(root).pattern}"')
@@ -73,9 +75,9 @@ def texts(root: Path, version: str) -> dict[Path, str]:
         found[path] = requirement.sub(
             lambda match: f'"{match[1]}{fitting}"' if match[2] else match[0], text
         )
-        # An sdist can only have what is inside of its folder.
+        # An sdist can contain only files inside its folder.
         found[path.with_name("LICENSE")] = (root / "LICENSE").read_text(encoding="utf-8")
-    # A literal: asking the metadata would cost milliseconds whenever plugrad is imported.
+    # A literal, because reading the metadata would add milliseconds to every import of plugrad.
     package = root / "core/plugrad/__init__.py"
     text = package.read_text(encoding="utf-8")
     found[package] = IN_PACKAGE.sub(f'__version__ = "{version}"', text)
@@ -83,7 +85,7 @@ def texts(root: Path, version: str) -> dict[Path, str]:
 
 
 def problems(root: Path, tag: str = "") -> Iterator[str]:
-    """What does not fit; with a tag, also what is missing for a release of that name."""
+    """The inconsistencies; with a tag, also what is missing for a release with that name."""
     version = current(root)
     parts = VERSION.fullmatch(version)
     if parts is None:
@@ -107,7 +109,7 @@ def problems(root: Path, tag: str = "") -> Iterator[str]:
 
 
 def problems_of(root: Path, folder: str) -> Iterator[str]:
-    """What is wrong with the metadata of one distribution."""
+    """The problems in the metadata of one distribution."""
     metadata = project(root, folder)
     where = f"{folder}/pyproject.toml"
     requirement = ours(root)
@@ -128,7 +130,7 @@ def problems_of(root: Path, folder: str) -> Iterator[str]:
 
 
 def write(root: Path, version: str) -> list[Path]:
-    """Set the version; gives the files that changed."""
+    """Set the version; returns the changed files."""
     if VERSION.fullmatch(version) is None:
         sys.exit(f"{version!r} is not a version such as 0.3.0 or 0.3.0rc1")
     changed = []

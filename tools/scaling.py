@@ -2,7 +2,7 @@
 
 They are predictions from the profiles and costs that
 `python -m benchmarks.processes.scaling --json` left in a folder of docs/results, and from the
-networks that are assumed here. The tests compare the files with what this module makes of them.
+networks assumed here. The tests compare the files with the output of this module.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ MODELS = {
     "transformer": "Transformer of two blocks of width 256, 8 x 64 tokens on each rank",
 }
 RANKS = [2**n for n in range(13)]
-# Machines like the one that was measured, which has two cores.
+# Machines like the measured one, which has two cores.
 PER_MACHINE = 2
 
 
 class Network(NamedTuple):
-    """What is assumed between machines: seconds of a message, bytes per second."""
+    """The assumed network between machines: seconds per message, bytes per second."""
 
     name: str
     latency: float
@@ -70,7 +70,7 @@ FONT = "font-family='Helvetica, Arial, sans-serif'"
 
 
 def measured() -> Any:
-    """What the benchmark found: what it depends on, and a row for each case."""
+    """The benchmark's results: its conditions, and a row for each case."""
     return json.loads((MEASURED / "measured.json").read_text(encoding="utf-8"))
 
 
@@ -121,7 +121,7 @@ def _axes() -> list[str]:
 
 
 def draw(model: str) -> str:
-    """Efficiency over ranks: batches per second and rank, to those of one rank alone."""
+    """Efficiency over ranks: batches per second and rank, relative to one rank alone."""
     width, height = LEFT + WIDE + LEGEND, TOP + HIGH + 44
     title = f"{MODELS[model]}: efficiency"
     parts = [
@@ -174,14 +174,14 @@ def table(model: str) -> str:
 
 # In the order of the page.
 WAYS = ["data parallel", "fully sharded", "tensor parallel", "pipeline"]
-# Predictions that are further off are said to be.
+# Predictions that differ by more are listed.
 CLOSE = 0.2
-# Above this load before a run, processes of others have a part in all times.
+# Above this load before a run, other processes affect all times.
 BUSY = 1.0
 
 
 def measured_table() -> str:
-    """Predicted beside measured steps and memory, as Markdown."""
+    """Predicted and measured steps and memory, as Markdown."""
     lines = [
         "| model | strategy | processes | predicted | fastest step | median of all | ratio "
         "| MB predicted | MB measured | ratio |",
@@ -217,7 +217,7 @@ def _case(row: Any) -> str:
 
 
 def summary() -> str:
-    """How good the predictions of this run are, and what it ran on, in sentences."""
+    """Sentences about the accuracy of this run's predictions, and its machine."""
     found = measured()
     rows, about = found["rows"], found["about"]
     sentences = []

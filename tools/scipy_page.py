@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-os.environ["SCIPY_ARRAY_API"] = "1"  # read when SciPy is imported
+os.environ["SCIPY_ARRAY_API"] = "1"  # SciPy reads it at import
 
 import importlib
 import re
@@ -53,8 +53,8 @@ def listed() -> dict[str, dict[str, Any]]:
 
 
 def call_of(module: str, name: str, function: Any) -> str:
-    """The call that tries a function out; of a special function without one as many numbers as it
-    takes."""
+    """The call that tests a function; for a special function without one, a call with as many
+    numbers as it takes."""
     call = CALLS[module].get(name) or DEFAULTS.get(module)
     if call is not None:
         return call

@@ -10,7 +10,7 @@ import griffe
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from reference import fenced  # beside this file, which is run by its path
+from reference import fenced  # in this folder; mkdocstrings runs this file by its path
 
 
 class FencedExamples(griffe.Extension):

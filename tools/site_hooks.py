@@ -1,8 +1,8 @@
-"""What MkDocs cannot be told in mkdocs.yml: pages from outside docs/, generated ones, and links.
+"""Build steps that mkdocs.yml cannot express: pages from outside docs/, generated pages, and links.
 
-Pages link to each other as files of the repository, where they are read, too. Links that lead out
-of docs/ are turned to where the site has the file. MkDocs is imported only where it calls, since
-tests read this module without it.
+Pages link to each other as files of the repository, where they are also read. Links out of docs/
+are rewritten to the file's place on the site. MkDocs is imported only in its hooks, because tests
+read this module without it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
-# Beside this file, which MkDocs runs by its path.
+# In this folder; MkDocs runs this file by its path.
 import operator_pages  # noqa: E402
 import reference  # noqa: E402
 
-# Files of the repository that are pages of the site.
+# Files of the repository that become pages of the site.
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -37,7 +37,7 @@ OUTSIDE = {
     },
 }
 LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)]*)?\))")
-# Pages of long tables, which get a box to filter their rows; the value is what it suggests.
+# Pages with long tables, which get a box to filter their rows; the value is the box's placeholder.
 FILTERED = {
     operator_pages.LIST: "a name, a word, a family",
     "operators.md": "fft, missing, decomposed",
@@ -51,13 +51,13 @@ FILTER = """\
 </div>
 
 """
-# Pages without a table of contents beside them: their text needs the room.
+# Pages without a table of contents at the side, because they need the width.
 WIDE = {"index.md", *FILTERED}
-# A table, or the heading of the section that it is in.
+# A table, or the heading of its section.
 TABLE = re.compile(r"^(##|\|) ", re.MULTILINE)
-# The steps of the changelog, which are the parts of a version.
+# The steps in the changelog, which divide a version.
 STEP = re.compile(r"^The \w+ step(?:, begun)?: (.)(.*)\.$", re.MULTILINE)
-# How much a page counts in the search, by the beginning of its path; 0: not at all.
+# The weight of a page in the search, by the start of its path; 0 excludes it.
 SEARCH = {
     f"{operator_pages.FOLDER}/plugrad.": 2,
     operator_pages.FOLDER: 0,
@@ -88,7 +88,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Links lead to pages of the site; those to other files of the repository to a copy."""
+    """Links lead to pages of the site; links to other files of the repository lead to a copy."""
     from mkdocs.structure.files import File
 
     uri = page.file.src_uri
@@ -116,7 +116,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def weigh(uri: str, meta: dict[str, Any]) -> None:
-    """Tell the search what a page counts."""
+    """Set the weight of a page in the search."""
     found = next((weight for start, weight in SEARCH.items() if uri.startswith(start)), 1)
     if found == 0:
         meta["search"] = {"exclude": True}
@@ -125,7 +125,7 @@ def weigh(uri: str, meta: dict[str, Any]) -> None:
 
 
 def site_link(link: str, source: str, uri: str) -> str | None:
-    """A link of the file `source` as the page `uri` has to have it; None to leave it as it is."""
+    """A link of the file `source`, rewritten for the page `uri`; None to leave it unchanged."""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
     if source.startswith("docs/") and path.startswith("docs/"):
         return None
@@ -136,7 +136,7 @@ def site_link(link: str, source: str, uri: str) -> str | None:
     elif path.startswith("docs/"):
         target = path.removeprefix("docs/")
     elif path.endswith(".md"):
-        return None  # the build complains: such a page has to be in OUTSIDE
+        return None  # the build fails, because such a page must be in OUTSIDE
     else:
         target = f"source/{path}"
     return posixpath.relpath(target, posixpath.dirname(uri) or ".")

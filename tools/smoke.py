@@ -1,7 +1,7 @@
-"""Whether a wheel of the core works where it is installed: ``python tools/smoke.py compiled``.
+"""Tests an installed wheel of the core: ``python tools/smoke.py compiled``.
 
-The wheels for other systems are tried by this before they are published. It needs plugrad and
-plugrad-cpu, and nothing of the checkout.
+It tests the wheels for other systems before they are published. It needs plugrad and plugrad-cpu,
+but not the checkout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import plugrad
 from plugrad.tensor import base
 
-# Of each kind of file that is no module, one.
+# One file of each kind that is not a module.
 DATA = (
     "py.typed",
     "__init__.pyi",
@@ -51,7 +51,7 @@ def check_gradients() -> None:
 
 
 def check_long_graph() -> None:
-    """Fifty thousand nodes: neither backward nor their release may recurse."""
+    """Fifty thousand nodes: neither backward nor freeing them may recurse."""
     x = plugrad.tensor(1.0, requires_grad=True)
     y = x
     for _ in range(50_000):
@@ -78,7 +78,8 @@ def check_threads() -> None:
 
 
 def check_errors() -> None:
-    """What the build adds to mypyc's C: PyTorch's words, signatures, files in tracebacks."""
+    """The build's additions to mypyc's C code: PyTorch's messages, signatures, files in
+    tracebacks."""
     refused = raised_by(plugrad.sin, "one")
     assert "sin(): argument 'input'" in str(refused), refused
     refused = raised_by(plugrad.matmul, plugrad.ones(2), plugrad.ones(3))

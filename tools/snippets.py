@@ -1,8 +1,8 @@
 """Checks the types of the documentation's code: `python -m tools.snippets`, part of `make lint`.
 
 Users copy these snippets, so mypy --strict and pyright must find nothing in them. The blocks of a
-page make one module; sessions count without what raises an error, which is shown on purpose. Files
-that a page has its reader save become files. plugrad is the one that is installed.
+page form one module; statements in sessions that raise an error on purpose are left out. Files that
+a page asks its reader to save become files. The installed plugrad is used.
 
 A block that a checker cannot follow has `<!-- untyped: why -->` on the line above its fence.
 """
@@ -24,7 +24,7 @@ from tests.docs import pages, workshop
 
 FOLDER = pages.ROOT / "build" / "snippets"
 UNTYPED = re.compile(r"<!-- untyped: .+ -->\s*\Z")
-# A page defines a name again where it shows another version of it.
+# A page redefines a name to show another version of it.
 MYPY = (
     *("--strict", "--allow-redefinition", "--explicit-package-bases", "--config-file="),
     # SciPy has no types of its own.
@@ -32,18 +32,18 @@ MYPY = (
 )
 PYRIGHT = {
     "typeCheckingMode": "standard",
-    # Sessions show what an expression is worth, and use what a loop left.
+    # Sessions show the value of an expression, and use a loop's last variables.
     "reportUnusedExpression": "none",
     "reportPossiblyUnboundVariable": "none",
-    # A page defines a function again to show another version of it.
+    # A page redefines a function to show another version of it.
     "reportRedeclaration": "none",
-    # Of plugrad's submodules, too: what has no source is a warning in an editor.
+    # Also for plugrad's submodules: editors warn about modules without a source.
     "reportMissingModuleSource": "error",
 }
 
 
 def modules() -> Iterator[tuple[Path, str]]:
-    """Where the code of each page goes, and the code."""
+    """The target file for the code of each page, and the code."""
     for page in [pages.ROOT / "README.md", *pages.PAGES, *pages.FOLDER_READMES]:
         library = pages.library_of(page)
         if library and importlib.util.find_spec(f"plugrad_{library}") is None:
@@ -65,13 +65,13 @@ def modules() -> Iterator[tuple[Path, str]]:
 
 
 def is_untyped(page: Path, block: pages.Block) -> bool:
-    """Whether the page says that a block is not to be checked."""
+    """Whether the page excludes a block from the check."""
     before = page.read_text(encoding="utf-8").split("\n")[: block.line - 1]
     return UNTYPED.search("\n".join(before)) is not None
 
 
 def statements(block: pages.Block) -> Iterator[tuple[int, str]]:
-    """Code, and the line of the page where it stands, counted from 0."""
+    """Code, and its line in the page, counted from 0."""
     if block.kind == "python":
         yield block.line, block.code.rstrip("\n")
         return
@@ -81,7 +81,7 @@ def statements(block: pages.Block) -> Iterator[tuple[int, str]]:
 
 
 def write() -> None:
-    """Write the modules; what is there and has not changed stays, for the checkers' caches."""
+    """Write the modules; unchanged files stay, for the checkers' caches."""
     wanted = dict(modules())
     wanted[Path("pyrightconfig.json")] = json.dumps(PYRIGHT, indent=2)
     for path in FOLDER.rglob("*.py"):
@@ -97,13 +97,13 @@ def write() -> None:
 
 
 def check() -> int:
-    """Run both checkers, each once over all."""
+    """Run both checkers once over all modules."""
     write()
     commands = [
         [sys.executable, "-m", "mypy", *MYPY, "."],
         [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable],
     ]
-    # The installed plugrad is to be checked, as users have it, and not the sources.
+    # Check against the installed plugrad, as users have it, and not the sources.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return max(
         subprocess.run(command, cwd=FOLDER, env=environment, check=False).returncode

@@ -1,4 +1,4 @@
-"""Checks that no modules import each other in a circle, and that no folder is crowded.
+"""Checks that there are no import cycles, and that no folder has too many modules.
 
 The rules about layers are in pyproject.toml. `make lint` runs both.
 """
@@ -29,12 +29,12 @@ DISTRIBUTIONS = {
 }
 MOST_IN_A_FOLDER = 25
 # Operators call operators: generated functions run decompositions and formulas, which call
-# generated functions. None does so while it is imported.
+# generated functions, but never at import.
 OPERATORS = ("plugrad._generated.", "plugrad.ops.composite.", "plugrad.ops.formulas.")
 
 
 def crowded() -> list[str]:
-    """Folders with too many modules, the tests' too; generated ones do not count."""
+    """Folders with too many modules, including those of tests; generated modules do not count."""
     folders = [*DISTRIBUTIONS.values(), "tests", "tools", "benchmarks"]
     modules = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     own = [path for path in modules if not {"_generated", "build"} & set(path.parts)]
@@ -48,8 +48,8 @@ def crowded() -> list[str]:
 
 
 def circles() -> list[str]:
-    """Modules that import each other, at the top or within functions; what only type checkers
-    import does not count."""
+    """Modules that import each other, at the top or within functions; imports for type checkers
+    only do not count."""
     sys.path[:0] = [str(ROOT / folder) for folder in DISTRIBUTIONS.values()]
     graph = grimp.build_graph(*DISTRIBUTIONS, exclude_type_checking_imports=True, cache_dir=None)
     imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}

@@ -1,7 +1,7 @@
-"""Writes the stubs of what plugins of ours add to plugrad: `python tools/stubs.py`.
+"""Writes the stubs of the namespaces that our plugins add to plugrad: `python tools/stubs.py`.
 
-To be run again when a namespace has other modules, or plugins/special other operators; a test says
-so. Type checkers find `plugrad.nn` by its files in `plugrad-stubs`, which nothing imports.
+Run it again when modules of a namespace or operators of plugins/special change; a test tells when.
+Type checkers find `plugrad.nn` by its files in `plugrad-stubs`, which nothing imports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from plugrad_special.plugin import FAMILIES, OPS
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "# For type checkers: `{name}`. Written by tools/stubs.py.\n"
 
-# The folder of a distribution, and the namespaces that its package has.
+# The folder of a distribution, and the namespaces in its package.
 NAMESPACES = {
     "plugins/nn": (
         "plugrad_nn",
@@ -33,7 +33,7 @@ NAMESPACES = {
 
 
 def modules_of(package: Path, namespace: str) -> Iterator[Path]:
-    """The files of a namespace, relative to its package; stubs are none."""
+    """The files of a namespace, relative to its package, without stubs."""
     if (package / namespace).is_dir():
         files = sorted((package / namespace).rglob("*.py"))
         yield from (file.relative_to(package) for file in files)
@@ -42,9 +42,10 @@ def modules_of(package: Path, namespace: str) -> Iterator[Path]:
 
 
 def forwarding() -> dict[Path, str]:
-    """By file, the stub of each module of a namespace: it has what the plugin's module has.
+    """The stub of each module of a namespace, by file: it exports the contents of the plugin's
+    module.
 
-    Each is a package, for else pyright warns that it finds no source of it.
+    Each is a package, because otherwise pyright warns that it finds no source.
     """
     written: dict[Path, str] = {}
     for folder, (package, namespaces) in NAMESPACES.items():
@@ -58,9 +59,9 @@ def forwarding() -> dict[Path, str]:
 
 
 def special_stub() -> str:
-    """The stub of `plugrad_special.special`, whose functions are made when they are loaded."""
+    """The stub of `plugrad_special.special`, which creates its functions when it is loaded."""
     aliases = [
-        # Under another name, an import in a stub is private.
+        # An import in a stub is private under another name.
         f"from plugrad import {real}" + (f" as {name}" if name == real else f"\n{name} = {real}")
         for name, real in special.ALIASES.items()
     ]

@@ -1,7 +1,7 @@
-"""The colours of the pictures on a dark page: a style that every picture of docs/ contains.
+"""The colours of pictures on dark pages: a style that every picture of docs/ contains.
 
-Pictures name their colours for light pages, as attributes. The style replaces them where the
-reader, or the switch of the site, prefers dark.
+Attributes in pictures give the colours for light pages. The style replaces them if the reader's
+system, or the site's switch, selects dark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DARK = {
 
 
 def style() -> str:
-    """The element to stand behind the title of a picture."""
+    """The element to insert after the title of a picture."""
     rules = [
         f"[{name}='{a}']{{{name}:{b}}}" for a, b in DARK.items() for name in ("fill", "stroke")
     ]

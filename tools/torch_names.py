@@ -1,7 +1,7 @@
-"""Writes the names and operators that PyTorch has, for plugrad-as-torch:
+"""Writes PyTorch's names and operators, for plugrad-as-torch:
 `python tools/torch_names.py`.
 
-It needs PyTorch, of the release that plugrad follows, and is to be run again for another one.
+It needs the release of PyTorch that plugrad follows. Run it again for another release.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ FOLDER = ROOT / "plugins" / "as_torch" / "plugrad_as_torch"
 FILE = FOLDER / "names.json"
 OPERATORS = FOLDER / "operators.json"
 
-# Parts of PyTorch whose modules are listed. Left out are those for other machines and devices, for
-# compilers and exporters, and for quantized, sparse and nested tensors.
+# The parts of PyTorch to list. They leave out modules for other machines and devices, for compilers
+# and exporters, and for quantized, sparse and nested tensors.
 PARTS = {
     *("amp", "autograd", "backends", "cpu", "cuda", "distributions", "func", "functional", "hub"),
     *("jit", "library", "linalg", "fft", "masked", "multiprocessing", "nn", "onnx", "optim"),
@@ -30,7 +30,7 @@ PARTS = {
     *("storage", "testing", "types", "utils", "version", "compiler", "accelerator", "fx"),
     *("distributed", "torch_version"),
 }
-# Of these only what stands in the module itself, which programs import.
+# From these, only names that the module itself defines, which programs import.
 SHALLOW = {"distributed", "fx", "jit", "multiprocessing", "onnx", "profiler", "testing"}
 LEFT_OUT = (
     *("torch.nn.intrinsic", "torch.nn.qat", "torch.nn.quantizable", "torch.nn.quantized"),
@@ -58,9 +58,9 @@ FOREIGN = re.compile(
     "_out$|DataPipe|datapipe"
 )
 WITH_FOREIGN = ("torch", "torch.Tensor", "torch.return_types")
-# Classes that PyTorch makes in C++ and that are for users.
+# Classes for users that PyTorch makes in C++.
 CLASSES = {"Event", "Generator", "Stream", "Tag"}
-# Where functions are that nn.functional gives a name.
+# Modules of functions that nn.functional renames.
 BUILTIN = ("", "torch", "torch._C", "torch._C._nn", "torch._jit_internal")
 
 
@@ -80,7 +80,7 @@ def module_names(folder: Path, name: str = "torch") -> Iterator[str]:
 
 
 def is_own(module: ModuleType, name: str) -> bool:
-    """Whether a public name of a module is PyTorch's, and not what the module has imported."""
+    """Whether a public name of a module is PyTorch's, and not just imported by the module."""
     value: Any = getattr(module, name, None)
     if isinstance(value, ModuleType):
         return False
@@ -96,12 +96,12 @@ def is_own(module: ModuleType, name: str) -> bool:
         return callable(value) and (home in BUILTIN or home == "torch.nn.functional")
     if inspect.isbuiltin(value):  # torch.linalg.eigh, by another name in torch._C
         return True
-    # What it defines, and what stands one level below it.
+    # Names that it defines, and names one level below.
     return home.startswith(module.__name__)
 
 
 def is_defined_in(module: ModuleType, name: str) -> bool:
-    """Whether a name is that of a function or class that stands in the module's own text."""
+    """Whether a name is a function or class that the module itself defines."""
     value: Any = getattr(module, name, None)
     if not (inspect.isfunction(value) or inspect.isclass(value)):
         return False
@@ -109,18 +109,18 @@ def is_defined_in(module: ModuleType, name: str) -> bool:
 
 
 def names_of(module: ModuleType) -> set[str]:
-    """The public names of a module: those it declares, if it does, and those of the functions and
-    classes that it defines, for programs import these, too."""
+    """The public names of a module: those in its `__all__`, if it has one, and the functions and
+    classes that it defines, because programs import these, too."""
     declared = getattr(module, "__all__", None)
     if declared is None or module.__name__ in ("torch", "torch.nn.functional"):
         return {name for name in dir(module) if is_own(module, name)}
-    # A module that stands there under the name of its function is meant as the function.
+    # A module with the name of its own function counts as the function.
     names = {name for name in declared if not isinstance(getattr(module, name, 0), ModuleType)}
     return (names | {name for name in dir(module) if is_defined_in(module, name)}) - {"Tensor"}
 
 
 def render() -> str:
-    """The file as it should be."""
+    """The expected contents of the file."""
     import torch
 
     found = {"torch.Tensor": set(dir(torch.Tensor))}

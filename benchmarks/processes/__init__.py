@@ -1,1 +1,2 @@
-"""Measurements of several processes, each started by itself: they are no part of `make bench`."""
+"""Measurements with several processes, each started separately: they are not part of
+`make bench`."""

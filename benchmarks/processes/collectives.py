@@ -1,7 +1,7 @@
 """`mpiexec -n 2 python -m benchmarks.processes.collectives [--smoke]`: sums over processes.
 
-`plugrad.distributed.all_reduce` beside mpi4py's `Allreduce` on the same memory, and beside
-PyTorch's gloo. The processes do the same calls in turn, which begin together after a barrier.
+It compares `plugrad.distributed.all_reduce` with mpi4py's `Allreduce` on the same memory, and with
+PyTorch's gloo. The processes make the same calls alternately, each after a barrier.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MPI4PY = "mpi4py"
 GLOO = "PyTorch's gloo"
 SIZES = [10**3, 10**4, 10**5, 10**6, 10**7]
 LIMIT = 1.1
-# Numbers that one round of a contestant sums at least, in several calls if need be.
+# The least number of elements to sum in a round, in several calls if necessary.
 ROUND = 2_000_000
 ROUNDS = 30
 
 
 def contestants(size: int, comm: Any) -> dict[str, Callable[[], object]]:
-    """Sums in place, which overflow to infinity at last: this takes as long."""
+    """Sums in place, which eventually overflow to infinity, without a change in speed."""
     from mpi4py import MPI
 
     memory = np.zeros(size, np.float32)
@@ -54,7 +54,7 @@ def contestants(size: int, comm: Any) -> dict[str, Callable[[], object]]:
 
 
 def _gloo(comm: Any) -> Any:
-    """torch.distributed between the same processes; None where PyTorch is not installed."""
+    """torch.distributed between the same processes; None if PyTorch is not installed."""
     try:
         import torch
         import torch.distributed as gloo
@@ -72,7 +72,7 @@ def _gloo(comm: Any) -> Any:
 
 
 def measure(size: int, comm: Any, rounds: int) -> dict[str, Sample]:
-    """Microseconds of a call, of each contestant."""
+    """Microseconds per call of each contestant."""
     actions = contestants(size, comm)
     repeats = 1 if rounds < ROUNDS else min(500, max(2, ROUND // size))
     values: dict[str, list[float]] = {name: [] for name in actions}
@@ -106,8 +106,8 @@ def run(comm: Any, rounds: int) -> list[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures there")
+    parser.add_argument("--smoke", action="store_true", help="only check that everything runs")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures to this file")
     arguments = parser.parse_args()
     dist.init_process_group("mpi")
     from mpi4py import MPI

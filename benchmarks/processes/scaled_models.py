@@ -1,7 +1,7 @@
-"""The models of `benchmarks.processes.scaling`, as lists of parts, and how they are spread.
+"""The models of `benchmarks.processes.scaling`, as lists of parts, and how to distribute them.
 
-Parts are what fully sharded units and stages of pipelines are made of. The predictions are told of
-the same cuts: see `layer_cuts`.
+Fully sharded units and pipeline stages consist of these parts. Predictions use the same cuts: see
+`layer_cuts`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Scaled(NamedTuple):
     """A model with a batch.
 
     Attributes:
-        parts: one after the other they are the model.
-        stages: by number of ranks, the parts with which stages after the first begin.
-        plan: of tensor parallelism; empty if the model has none.
+        parts: the model's modules, in order.
+        stages: for each number of ranks, the first part of every stage but the first.
+        plan: the plan of tensor parallelism; empty if the model has none.
     """
 
     parts: list[nn.Module]
@@ -71,8 +71,8 @@ def cnn() -> Scaled:
 
 
 class Attention(nn.Module):
-    """Norm and attention, added to what came in. Heads are as many as `query` gives: fewer on
-    each of several tensor parallel ranks."""
+    """Norm and attention with a residual connection. The number of heads follows from the output of
+    `query`: tensor parallel ranks have fewer each."""
 
     def __init__(self, width: int, head: int) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Norm and two layers, added to what came in."""
+    """Norm and two layers with a residual connection."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ MODELS: dict[str, Callable[[], Scaled]] = {"mlp": mlp, "cnn": cnn, "transformer"
 
 
 def layer_cuts(parts: Sequence[nn.Module], cuts: Sequence[int]) -> tuple[int, ...]:
-    """Before which layers with parameters the parts begin: what predictions are told."""
+    """The layers with parameters at which parts begin, for the predictions."""
     layers = [
         sum(bool(list(module.parameters(recurse=False))) for module in part.modules())
         for part in parts
@@ -153,7 +153,7 @@ def optimizer_of(parameters: Any) -> Any:
 
 
 def training_step(model: Any, scaled: Scaled) -> Callable[..., None]:
-    """With the batch of the model, or another one."""
+    """A step with the batch of the model, or another one."""
     optimizer = optimizer_of(model.parameters())
 
     def step(x: Tensor = scaled.x, y: Tensor = scaled.y) -> None:
@@ -170,7 +170,7 @@ def data_parallel(scaled: Scaled, group: Any) -> Callable[[], None]:
 
 
 def fully_sharded(scaled: Scaled, group: Any) -> Callable[[], None]:
-    """Each part is a unit."""
+    """Fully sharded, with each part as a unit."""
     mesh = DeviceMesh.from_group(group, "cpu")
     for part in scaled.parts:
         fully_shard(part, mesh=mesh)
@@ -186,7 +186,7 @@ def tensor_parallel(scaled: Scaled, group: Any) -> Callable[[], None]:
 
 
 def pipeline(scaled: Scaled, group: Any) -> Callable[[], None]:
-    """One stage on each rank, one forward and one backward in turns."""
+    """A pipeline with one stage on each rank, alternating forward and backward."""
     rank, size = group.rank(), group.size()
     edges = (0, *scaled.stages.get(size, ()), len(scaled.parts))
     module = nn.Sequential(*scaled.parts[edges[rank] : edges[rank + 1]])

@@ -1,12 +1,13 @@
-"""Predicted steps beside measured ones: four ways to spread a model over 1, 2 and 4 processes.
+"""Compares predicted steps with measured ones: four ways to distribute a model over 1, 2 and 4
+processes.
 
     python -m benchmarks.processes.scaling [--seconds S] [--json FOLDER] [--smoke]
 
-DistributedDataParallel, fully sharded, tensor parallel and pipeline. Four processes take turns: a
-few steps of each model and each way on 1 process, on 2, on 4, a profile of each model, what
-communication costs. Processes that have no turn sleep. The fastest of all turns counts on both
-sides, as whatever else runs on the machine only adds to it; medians are shown, too. Each process
-computes with one thread. With more processes than cores, they share the cores: that is what the
+The ways are DistributedDataParallel, fully sharded, tensor parallel and pipeline. Four processes
+take turns: a few steps of each model and each way on 1, 2 and 4 processes, a profile of each model,
+and the cost of communication. Processes without a turn sleep. On both sides the fastest turn
+counts, because other load on the machine only adds time; medians are shown, too. Each process
+computes with one thread. If there are more processes than cores, they share the cores, as the
 prediction assumes. Memory is what Python and NumPy allocate, by tracemalloc.
 
 With --json, profiles, costs and the table are written to a folder, for the pictures of docs/.
@@ -82,7 +83,7 @@ def cases() -> Iterator[Case]:
 
 
 def predicted(scaled: Scaled, way: str, ranks: int, profile: Profile, costs: Costs) -> Prediction:
-    """What `simulate` says of a case, with the same units and stages as in the run."""
+    """The prediction of `simulate` for a case, with the same units and stages as in the run."""
     if way == "data parallel":
         return simulate(profile, DataParallel(), ranks, costs)
     if way == "tensor parallel":
@@ -94,19 +95,19 @@ def predicted(scaled: Scaled, way: str, ranks: int, profile: Profile, costs: Cos
     return simulate(profile, Pipeline(ranks, MICROBATCHES, cuts=cuts), ranks, costs)
 
 
-# What the processes do
+# The work of the processes
 
 
 class Turns:
-    """Turns of the ranks. The first rank has part in all of them."""
+    """Turns of the ranks. The first rank takes part in all of them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.number = 0
 
     def take(self, ranks: int, action: Callable[[], None]) -> None:
-        """Call something on the first ranks, while the others sleep: waiting in MPI would keep
-        cores busy."""
+        """Call a function on the first ranks, while the others sleep, because waiting in MPI would
+        keep cores busy."""
         over = self.folder / f"turn-{self.number}"
         self.number += 1
         if dist.get_rank() < ranks:
@@ -118,7 +119,7 @@ class Turns:
 
 
 class Plain:
-    """A model that is not spread, for its profile and its contention."""
+    """A model on one rank, for its profile and the contention of ranks."""
 
     def __init__(self, scaled: Scaled) -> None:
         self.batch = scaled.x, scaled.y
@@ -128,8 +129,8 @@ class Plain:
         self.fastest = math.inf
 
     def profile(self) -> Profile:
-        """The optimizer updates all parameters by one call, which is measured apart: a graph has
-        one that counts its steps in tensors."""
+        """The optimizer updates all parameters by one call, which is measured separately: the
+        captured one counts its steps in tensors."""
         smaller = tuple([each[: len(each) // MICROBATCHES] for each in self.batch])
 
         def backward(x: Any, y: Any) -> None:
@@ -142,7 +143,7 @@ class Plain:
 
 
 class Contest:
-    """The models on the first 1, 2 and 4 ranks, and what was found so far, on the first rank."""
+    """The models on the first 1, 2 and 4 ranks, and the results so far, on the first rank."""
 
     def __init__(self, folder: Path, load: float) -> None:
         self.turns = Turns(folder)
@@ -159,7 +160,7 @@ class Contest:
             self.turns.take(case[2], lambda c=case: self.prepare(c))
 
     def prepare(self, case: Case) -> None:
-        """Make a case's model, and find out how much memory a step takes with it."""
+        """Make a case's model, and measure the memory of a step."""
         name, way, ranks = case
         group = self.groups[ranks]
 
@@ -170,7 +171,7 @@ class Contest:
             step()
             return step
 
-        make()  # what is loaded or made once does not count
+        make()  # exclude what is loaded or made only once
         gc.collect()
         tracemalloc.start()
         try:
@@ -186,7 +187,7 @@ class Contest:
         self.memory[case] = max(every)
 
     def run_steps(self, case: Case, count: int) -> None:
-        """A step takes as long as on its slowest rank."""
+        """The time of a step is that of the slowest rank."""
         own: list[float] = []
         group, step = self.groups[case[2]], self.steps[case]
         for _ in range(count):
@@ -207,8 +208,8 @@ class Contest:
             plain.fastest = min(plain.fastest, time.perf_counter() - start)
 
     def profile_of(self, name: str) -> Profile:
-        """The fastest one, as if its step had been the fastest step of all turns. What does not
-        depend on the batch is a difference: the median counts."""
+        """The fastest profile, scaled to the fastest step of all turns. Costs that do not depend on
+        the batch are differences, so their median counts."""
         found = self.profiles[name]
         best = min(found, key=lambda each: each.step_seconds)
         scale = min(1.0, self.plain[name].fastest / best.step_seconds)
@@ -230,12 +231,12 @@ class Contest:
         self.costs = found if self.costs is None else fastest(self.costs, found)
 
     def measure_contention(self, name: str) -> None:
-        """Of a step without communication, on as many ranks as there are cores."""
+        """The slowdown of a step without communication, on as many ranks as there are cores."""
         found = measure_contention(self.plain[name].step, self.groups[2])
         self.contentions.setdefault(name, []).append(found)
 
     def costs_of(self, name: str) -> Costs:
-        """A ratio is not the less the better: the median counts."""
+        """For a ratio, lower is not better, so the median counts."""
         assert self.costs is not None
         return replace(self.costs, contention=statistics.median(self.contentions[name]))
 
@@ -249,7 +250,7 @@ class Contest:
         self.turns.take(max(PROCESSES), self.measure_costs)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Those of the table."""
+        """The rows of the table."""
         found = []
         made = {name: make() for name, make in MODELS.items()}
         profiles = {name: self.profile_of(name) for name in MODELS}
@@ -282,7 +283,7 @@ class Contest:
 
 
 def about(load: float) -> dict[str, str]:
-    """What the figures depend on."""
+    """The conditions of the measurement."""
     origin = import_module("plugrad.tensor.base").__file__ or ""
     return {
         "date": time.strftime("%Y-%m-%d"),
@@ -309,7 +310,7 @@ def run_worker(folder: Path, seconds: float, count: int, load: float) -> None:
     dist.destroy_process_group()
 
 
-# What starts them
+# Starting the processes
 
 
 def launch(*arguments: str) -> None:
@@ -350,11 +351,12 @@ def main() -> None:
     )
     parser.add_argument(
         "--seconds", type=float, default=300.0, metavar="S",
-        help="turns are taken for so long; the table so far is printed after each round "
-        "(default: %(default)s)",
+        help="how long to measure; each round prints the table so far (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="FOLDER", help="write all figures there")
-    parser.add_argument("--smoke", action="store_true", help="see that everything runs, quickly")
+    parser.add_argument(
+        "--json", type=Path, metavar="FOLDER", help="write all figures to this file"
+    )
+    parser.add_argument("--smoke", action="store_true", help="only check that everything runs")
     parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
@@ -363,7 +365,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         seconds, count = (0.0, 1) if arguments.smoke else (arguments.seconds, 4)
-        # Before the run itself keeps the cores busy.
+        # Read before the run itself keeps the cores busy.
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         launch(temporary, str(seconds), str(count), str(load))
         if arguments.json:

@@ -1,7 +1,7 @@
-"""The most memory per rank that training a fully sharded MLP takes, beside that of one process.
+"""The peak memory per rank of training a fully sharded MLP, compared with one process.
 
-`python -m benchmarks.processes.sharded_memory`. The ranks are processes under mpiexec. What counts
-is what Python and NumPy allocate, by tracemalloc, from before the model is made to after the last
+`python -m benchmarks.processes.sharded_memory`. The ranks are processes under mpiexec. It counts
+allocations of Python and NumPy, by tracemalloc, from before the model is made to after the last
 step.
 """
 
@@ -31,7 +31,7 @@ def train(layers: int, width: int) -> None:
     count = dist.get_world_size()
     found: list[nn.Module] = []
     for _ in range(layers):
-        # Each layer is cut before the next one is made.
+        # Each layer is sharded before the next one is made.
         layer = nn.Linear(width, width)
         found += [fully_shard(layer) if count > 1 else layer, nn.ReLU()]
     model = nn.Sequential(*found)
@@ -50,7 +50,7 @@ def child() -> None:
     import plugrad.distributed as dist
 
     dist.init_process_group()
-    # What is imported on first use does not count.
+    # Exclude imports at first use.
     train(2, WIDTH)
     tracemalloc.start()
     train(LAYERS, WIDTH)
@@ -72,7 +72,7 @@ def peak(ranks: int) -> float:
 
 
 def run(effort: Effort) -> list[Row]:
-    # It allocates the same in each run.
+    # It allocates the same amount in each run.
     samples = {PLUGRAD: Sample.of([peak(RANKS)]), ALONE: Sample.of([peak(1)])}
     case = f"MLP of {LAYERS} layers of {WIDTH}, batch {BATCH}, Adam, {RANKS} ranks: peak of one"
     return [Row("sharded_memory", case, "MB", samples, Budget(0.4, ALONE))]

@@ -1,7 +1,7 @@
-"""What a second process brings to the training of a CNN: `python -m benchmarks.processes.training`.
+"""The gain of a second process in training a CNN: `python -m benchmarks.processes.training`.
 
-Each process has one thread and a batch of its own; two of them are DistributedDataParallel. Rounds
-of one process and of two take turns. What counts is the time per image, of all processes together.
+Each process has one thread and its own batch; two processes use DistributedDataParallel. Rounds of
+one process and of two alternate. The figure is the time per image, over all processes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.report import tables
 
 BATCH, STEPS, ROUNDS = 32, 20, 3
 ALONE = "one process"
-# Two processes do 1.7 times as much.
+# Two processes must do 1.7 times as much.
 LIMIT = 1 / 1.7
 
 

@@ -1,1 +1,1 @@
-"""What the pages of plugrad-viewer cost."""
+"""The cost of plugrad-viewer's pages."""

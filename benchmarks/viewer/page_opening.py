@@ -1,9 +1,9 @@
-"""How large the viewer's pages are, and how long Chromium takes to open them.
+"""The size of the viewer's pages, and how long Chromium takes to open them.
 
-`python -m benchmarks.viewer.page_opening`, with Playwright and a Chromium. The recordings are of
-training steps of residual CNNs. What counts is the time from navigation to the first picture of
-the graph, the middle of several, each in a tab of its own. A large graph is drawn in pieces: the
-time until all of it is there is given as well.
+`python -m benchmarks.viewer.page_opening` needs Playwright and Chromium. It records training steps
+of residual CNNs. The figure is the time from navigation to the first picture of the graph: the
+median of several, each in its own tab. A large graph is drawn in pieces, so it also gives the time
+until all of it is drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-# Milliseconds from navigation until the first picture, and until every node is in the graph.
+# Milliseconds from navigation to the first picture, and until every node is in the graph.
 OPENED = """async nodes => {
     const shown = () => performance.getEntriesByName("shown")[0];
     const later = () => new Promise(done => setTimeout(done, 10));
@@ -34,7 +34,7 @@ OPENED = """async nodes => {
 
 
 def record(blocks: int) -> Any:
-    """A recording of a training step of so many residual blocks."""
+    """A recording of a training step with this number of residual blocks."""
     import plugrad
     from plugrad import nn, viewer
 

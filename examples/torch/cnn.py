@@ -1,6 +1,7 @@
-"""A convolutional network that names shapes in noisy pictures: DataLoader, schedule, checkpoint.
+"""A convolutional network that classifies shapes in noisy pictures: DataLoader, schedule,
+checkpoint.
 
-It trains, writes a checkpoint in the middle, and goes on from that file with a new model.
+It trains, writes a checkpoint half way, and continues from that file with a new model.
 """
 
 import argparse
@@ -18,7 +19,7 @@ SIZE = 12
 
 
 class Shapes(Dataset):
-    """Pictures (1, 12, 12) of a bar, a column, a square or a diagonal, and which one it is."""
+    """Pictures (1, 12, 12) of a bar, a column, a square or a diagonal, and their classes."""
 
     def __init__(self, count):
         self.labels = torch.randint(0, 4, (count,))

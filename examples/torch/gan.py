@@ -12,7 +12,7 @@ FEATURES = 8
 
 
 def real_pictures(count):
-    """Two bright bars that cross at a random place: (N, 1, 8, 8) between -1 and 1."""
+    """Two bright bars that cross at a random position: (N, 1, 8, 8) between -1 and 1."""
     places = torch.randint(1, SIDE - 1, (count, 2))
     images = torch.full((count, 1, SIDE, SIDE), -0.9)
     index = torch.arange(count)

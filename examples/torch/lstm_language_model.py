@@ -17,7 +17,7 @@ LINES = [
 
 
 class Corpus:
-    """The text as numbers of characters, cut into columns that are read side by side."""
+    """The text as character indices, cut into columns that are read in parallel."""
 
     def __init__(self, repeats):
         text = ". ".join(LINES * repeats)

@@ -1,4 +1,4 @@
-"""A Transformer that learns to turn sequences around: masks, padding, warmup, greedy decoding."""
+"""A Transformer that learns to reverse sequences: masks, padding, warmup, greedy decoding."""
 
 import argparse
 import math
@@ -52,7 +52,7 @@ class Translator(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         causal = nn.Transformer.generate_square_subsequent_mask(target.size(0))
-        # One as numbers that are added, as the causal mask is, and one as booleans.
+        # One as numbers to add, like the causal mask, and one as booleans.
         target_padding = torch.zeros(target.shape[::-1]).masked_fill((target == PAD).t(), -math.inf)
         source_padding = (source == PAD).transpose(0, 1)
         hidden = self.transformer(
@@ -67,7 +67,7 @@ class Translator(nn.Module):
 
 
 def batch(size: int):
-    """Sequences of several lengths, and the same backwards between START and END: (T, B)."""
+    """Sequences of several lengths, and the same reversed between START and END: (T, B)."""
     source, target = [], []
     for length in torch.randint(3, 9, (size,)).tolist():
         symbols = torch.randint(3, SYMBOLS, (length,))
@@ -101,8 +101,8 @@ def main():
     torch.manual_seed(0)
     model = Translator()
     criterion = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=0.05)
-    # Keys' biases have no influence, so their gradients are rounding errors. A smaller eps would
-    # make whole steps of them, which no two libraries share.
+    # Keys' biases have no influence, so their gradients are rounding errors. With a smaller eps
+    # these would become full steps, which differ between libraries.
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-5)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / 40, (40 / (step + 1)) ** 0.5)

@@ -1,4 +1,4 @@
-"""A variational autoencoder of small pictures, by torch.distributions."""
+"""A variational autoencoder of small pictures, with torch.distributions."""
 
 import argparse
 
@@ -11,7 +11,7 @@ SIDE = 8
 
 
 def pictures(count):
-    """Discs of random places and sizes: (N, 64), of numbers from 0 to 1, drawn as 0 or 1."""
+    """Discs with random positions and sizes: (N, 64), probabilities sampled as 0 or 1."""
     centre = 2 + 3 * torch.rand(count, 2, 1, 1)
     radius = 1 + 1.5 * torch.rand(count, 1, 1)
     rows, columns = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
@@ -43,7 +43,7 @@ class VAE(nn.Module):
         return Independent(Bernoulli(logits=self.decoder(z)), 1)
 
     def forward(self, x):
-        """What both terms of the bound come to, on average over the batch."""
+        """Both terms of the bound, averaged over the batch."""
         posterior = self.encode(x)
         likelihood = self.decode(posterior.rsample()).log_prob(x)
         return -likelihood.mean(), kl_divergence(posterior, self.prior).mean()
@@ -70,7 +70,7 @@ def main():
         return torch.stack([reconstruction, divergence]).detach()
 
     if arguments.compile:
-        # A compiled step cannot look at values.
+        # A compiled step cannot read values.
         Distribution.set_default_validate_args(False)
         step = torch.compile(step)
     for epoch in range(1, arguments.epochs + 1):

@@ -1,1 +1,1 @@
-"""How far SciPy's functions take plugrad's tensors: makes docs/scipy.md."""
+"""Tests how well SciPy's functions support plugrad's tensors: makes docs/scipy.md."""

@@ -46,7 +46,7 @@ def _arrays() -> dict[str, Any]:
 
 ARRAYS: dict[str, Any] = _arrays()
 
-# Numbers that stand for positions, of which nothing is differentiable.
+# Numbers that are positions, which are not differentiable.
 FIXED = frozenset(
     {
         "bands",
@@ -73,7 +73,7 @@ def names(call: str) -> list[str]:
 
 
 def helpers(xp: Any) -> dict[str, Any]:
-    """What calls use beside arrays."""
+    """Other objects that calls use besides arrays."""
     rng = np.random.default_rng(3)
 
     def normal(size: Any) -> Any:

@@ -1,8 +1,8 @@
 """A call for each function that SciPy lists as following the array API standard.
 
-`f` is the function, other names are arguments, which `arguments.py` makes; an underscore in
-place of a call says that there is none, and why. Functions of `scipy.special` without
-an entry get as many positive numbers as they take.
+`f` is the function; other names are arguments, which `arguments.py` makes. An underscore in place
+of a call means that there is none, and is followed by the reason. Functions of `scipy.special`
+without an entry get as many positive numbers as they take.
 """
 
 from __future__ import annotations
@@ -303,5 +303,5 @@ CALLS: dict[str, dict[str, str]] = {
     "stats": _STATS,
 }  # fmt: skip
 
-# What functions of a module without an entry of their own are called with.
+# The arguments of functions without an entry, by module.
 DEFAULTS = {"signal.windows": "f(8, xp=xp)", "stats": "f(x)", "signal": "f(x)"}

@@ -1,4 +1,5 @@
-"""Calls one of SciPy's functions on tensors: is the value NumPy's, and the gradient right?"""
+"""Calls one of SciPy's functions on tensors, and checks its value against NumPy's and its
+gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ STEP = 1e-6
 
 @dataclass
 class Outcome:
-    """What the table says: a value, a gradient, and a remark."""
+    """A row of the table: a value, a gradient, and a remark."""
 
     value: str
     gradient: str
@@ -77,7 +78,7 @@ def try_out(function: Any, call: str) -> Outcome:
     if len(found) != len(expected):
         return Outcome("no", "no", f"{len(found)} results in place of {len(expected)}")
     for one, other in zip(found, expected, strict=True):
-        # Numbers of the default dtype have its precision.
+        # Results in the default dtype have its precision.
         narrow = getattr(one, "dtype", None) in (plugrad.float32, plugrad.complex64)
         try:
             a, b = on_host(one), np.asarray(other)

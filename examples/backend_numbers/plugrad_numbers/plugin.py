@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import plugrad
 from plugrad.plugins import Backend, hookimpl
 
-# The dtypes, and the Python numbers that stand for their elements.
+# The dtypes, and the Python types of their elements.
 KINDS: dict[plugrad.dtype, type] = {
     plugrad.bool: bool,
     plugrad.int64: int,
@@ -25,19 +25,19 @@ Function = Callable[..., Any]
 
 
 class Numbers:
-    """An array: its elements in one list, row after row, its shape and its dtype."""
+    """An array: its elements in one list in row-major order, its shape and its dtype."""
 
     def __init__(self, elements: list[Any], shape: Sequence[int], dtype: plugrad.dtype) -> None:
         self.elements, self.shape, self.dtype = elements, tuple(shape), dtype
 
 
 def steps_of(shape: Sequence[int]) -> list[int]:
-    """How far apart neighbours are in the list, for each dimension."""
+    """The distance of neighbours in the list, for each dimension."""
     return [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
 
 
 def gather(a: Numbers, shape: Sequence[int], steps: list[int], start: int = 0) -> Numbers:
-    """An array of `shape` whose neighbours are `steps` apart in the list of `a`."""
+    """An array of `shape` that reads the list of `a` with strides `steps`."""
     places = [start]
     for size, step in zip(shape, steps, strict=True):
         places = [place + i * step for place in places for i in range(size)]
@@ -73,7 +73,7 @@ def elementwise(function: Function, dtype: plugrad.dtype | None = None) -> Funct
         spread = [expand(a, shape).elements for a in arrays]
         elements = [function(*numbers) for numbers in zip(*spread, strict=True)]
         result = dtype or arrays[-1].dtype
-        if result is plugrad.int64:  # what is too large starts again from below
+        if result is plugrad.int64:  # numbers that are too large wrap around
             elements = [(x + 2**63) % 2**64 - 2**63 for x in elements]
         return Numbers(elements, shape, result)
 
@@ -98,7 +98,7 @@ def sum_(a: Numbers, dims: Sequence[int], keepdim: bool, dtype: plugrad.dtype) -
 
 
 def amax(a: Numbers, dims: Sequence[int], keepdim: bool) -> Numbers:
-    # What is not equal to itself is nan, which is more than any number.
+    # A value that is not equal to itself is nan, which counts as the largest.
     return reduce(lambda row: max(row, key=lambda x: (x != x, x)), a, dims, keepdim, a.dtype)
 
 
@@ -121,7 +121,7 @@ def take(a: Numbers, index: Numbers) -> Numbers:
 
 
 def quiet(function: Function) -> Function:
-    """A function of numbers that gives inf or nan where Python's raises."""
+    """A function of numbers that returns inf or nan where Python's raises."""
 
     def total(*numbers: Any) -> Any:
         try:
@@ -182,7 +182,7 @@ KERNELS: dict[str, Function] = {
 
 
 class NumbersBackend(Backend):
-    """Python lists. They are never written to: in-place operators make new ones."""
+    """Python lists. They are never written to: in-place operators make new lists."""
 
     def __init__(self) -> None:
         super().__init__("numbers", array_type=Numbers, mutable=False, api_version=(1, 0))

@@ -1,7 +1,8 @@
-"""The backend for `device="strict"`: arrays that know the array API standard and nothing else.
+"""The backend for `device="strict"`: arrays that support the array API standard and nothing else.
 
-array-api-strict refuses what the standard does not promise. So what runs here runs with any library
-that follows the standard. Its arrays live in host memory, on devices that are only names.
+array-api-strict rejects everything that the standard does not guarantee. So a program that runs
+here runs with any library that follows the standard. Its arrays are in host memory, on devices that
+are only names.
 """
 
 from __future__ import annotations

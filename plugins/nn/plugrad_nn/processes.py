@@ -1,4 +1,4 @@
-"""What is known of other processes: by `plugrad.distributed`, if that is installed and in use."""
+"""Information about other processes from `plugrad.distributed`, if it is installed and in use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def distributed_package() -> Any:
 
 
 def group_of_several(process_group: Any) -> Any:
-    """A group of several processes: the one that is given, else that of all; None if there is
-    one process, or nobody made a group."""
-    # Who made a group has imported it; others should not pay for the import.
+    """A group of several processes: the given one, else that of all; None if there is one process
+    or no group."""
+    # A program with a group has imported it; others should not pay for the import.
     package = sys.modules.get("plugrad_distributed.distributed")
     if package is None or not package.is_initialized():
         return None

@@ -1,1 +1,1 @@
-"""`plugrad demo`: trains a classifier of handwritten digits and shows what came of it."""
+"""`plugrad demo`: trains a classifier of handwritten digits and shows the results."""

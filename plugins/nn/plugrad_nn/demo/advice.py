@@ -1,4 +1,4 @@
-"""What a finished run tells people to open and to try next: only what works here."""
+"""The advice of a finished run: what to open and to try next, as far as it works here."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ VIEWER = "pip install plugrad-viewer"
 
 
 def has_viewer() -> bool:
-    """Whether `plugrad.viewer` is there, which records replays."""
+    """Whether `plugrad.viewer`, which records replays, is installed."""
     return get_manager().namespace("viewer") is not None
 
 
 def closing(same: str, training: Training, folder: Path, outcome: Outcome, recorded: bool) -> str:
-    """What to open, and what to try next; `same` is the command that trains the same once more."""
+    """What to open, and what to try next; `same` is the command that repeats the training."""
     files = {str(folder / name): what for name, what in outcome.files.items()}
     if recorded:
         files[str(folder / "replay.html")] = "a step, replayed in the browser"

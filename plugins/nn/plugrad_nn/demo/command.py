@@ -1,4 +1,4 @@
-"""The `plugrad demo` command: its options, and what is wrong with them."""
+"""The `plugrad demo` command: its options, and checks of them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def demo(
         raise typer.Exit(_processes.start(processes, _words(options)))
     names = compare.split(",") if compare else [backend]
     choices = [_choose(one, "compare" if compare else "backend") for one in names]
-    # Asked for before anything is printed, so that an unknown backend is all that is talked about.
+    # Looked up before anything is printed, so that an unknown backend gives only its own error.
     for choice in choices:
         plugrad.empty(0, device=choice.device)
     from plugrad_nn.demo.running import Run, compared  # scikit-learn, which takes a second
@@ -137,7 +137,7 @@ def demo(
 
 
 def _check(options: dict[str, Any]) -> None:
-    """Say what is in the way, before anything is started."""
+    """Report problems before anything starts."""
     missing = [name for name in ("sklearn", "matplotlib", "threadpoolctl") if not _has(name)]
     problem = ""
     if missing:

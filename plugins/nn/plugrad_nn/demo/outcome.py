@@ -1,4 +1,4 @@
-"""What came of a run: its files, its figures, and which file to open."""
+"""The outcome of a run: its files, its figures, and which file to open."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ WRITTEN_CHARACTERS = 600
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is told of a run.
+    """The report of a run.
 
     Attributes:
         metrics: further figures for metrics.json.
         headline: the result in a sentence.
-        files: the files beside the model and the figures, with what is in each.
+        files: further files besides the model and the figures, each with a description.
     """
 
     metrics: dict[str, Any]

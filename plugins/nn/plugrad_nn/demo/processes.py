@@ -20,7 +20,7 @@ MARK = "PLUGRAD_DEMO_RANK"
 
 
 def is_installed() -> bool:
-    """Whether plugrad-distributed is there."""
+    """Whether plugrad-distributed is installed."""
     return distributed_package() is not None
 
 
@@ -37,7 +37,7 @@ def start(count: int, options: Sequence[str]) -> int:
 
 
 class Ranks:
-    """The processes of a run, of which this is one: what training needs of them."""
+    """The processes of a run, including this one, as training uses them."""
 
     def __init__(self, package: Any) -> None:
         self._dist = package
@@ -45,7 +45,7 @@ class Ranks:
         self.count: int = package.get_world_size()
 
     def parallel(self, model: nn.Module) -> nn.Module:
-        """The model, whose gradients are averaged over the processes."""
+        """The model, with gradients averaged over the processes."""
         wrapped: nn.Module = nn.parallel.DistributedDataParallel(model)
         return wrapped
 

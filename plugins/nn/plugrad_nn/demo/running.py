@@ -26,7 +26,7 @@ EPOCHS = {"digits": 15, "text": 40}
 
 @dataclass(frozen=True)
 class Run:
-    """What the command was asked for; `epochs` is None if it was not said."""
+    """The command's options; `epochs` is None if not given."""
 
     program: str
     model: str
@@ -47,7 +47,7 @@ class Run:
         """Train on a device, and leave the files in the run's folder; `brief` advises nothing.
 
         Raises:
-            RunError: the folder of the run is there already, or there is none to resume.
+            RunError: the folder of the run already exists, or there is none to resume.
         """
         first = ranks is None or ranks.rank == 0
         console = Console(quiet=self.quiet or not first, highlight=False)
@@ -55,7 +55,7 @@ class Run:
             return _Running(self, choice, console, first, ranks, brief).train()
 
     def recipe(self, before: dict[str, Any] | None) -> Recipe:
-        """How to train: as before if a run goes on, except for epochs that were asked for."""
+        """How to train: as before if a run is resumed, except for the requested epochs."""
         if before is not None:
             return Recipe(
                 **{**before["recipe"], "epochs": self.epochs or before["recipe"]["epochs"]}
@@ -64,7 +64,7 @@ class Run:
         return Recipe(epochs, self.batch_size, self.lr, self.seed, self.captured)
 
     def command(self) -> str:
-        """What trains the same once more."""
+        """The command that repeats the training."""
         words = ["plugrad demo"]
         words += ["text"] if self.program == "text" else []
         words += ["--model mlp"] if self.program == "digits" and self.model == "mlp" else []

@@ -1,4 +1,4 @@
-"""The folders of runs: each run has its own, with a number, and can be taken up again."""
+"""The folders of runs: each run has its own, with a number, and can be resumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECKPOINT = "checkpoint.safetensors"
 
 
 class RunError(Exception):
-    """A run that cannot be made or taken up; says why and what to do."""
+    """A run cannot be started or resumed; the message says why and what to do."""
 
 
 def new_folder(runs: Path, task: str, name: str | None) -> Path:

@@ -1,4 +1,4 @@
-"""The demo on text: the source of Python's standard library, which everybody has, and a small
+"""The demo on text: the source of Python's standard library, which is always available, and a small
 transformer that reads and writes it character by character."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from plugrad_nn.demo.processes import Ranks
 from plugrad_nn.demo.training import Batch, Recipe
 from plugrad_nn.nn import functional as F
 
-# The characters: a newline, what ASCII prints, and one that stands for all others.
+# The characters: a newline, printable ASCII, and one for all others.
 ALPHABET = "\n" + "".join(map(chr, range(32, 127))) + "\ufffd"
 CHARACTERS = 2_000_000
 HELD_OUT_SHARE = 0.05
@@ -51,7 +51,7 @@ def encode(text: str) -> Tensor:
 
 
 class Block(nn.Module):
-    """Attention to what came before, then two linear layers; both add to their input."""
+    """Attention to earlier positions, then two linear layers, each with a residual connection."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -92,13 +92,13 @@ class Writer(nn.Module):
 
 
 def write(model: nn.Module, device: Device, prompt: str, length: int, seed: int) -> str:
-    """The prompt and what the model writes behind it, drawn with a temperature of 0.7."""
+    """The prompt and its continuation by the model, drawn with a temperature of 0.7."""
     model.eval()
     numbers = encode(prompt).tolist()
     generator = plugrad.Generator(device="cpu").manual_seed(seed)
     with plugrad.no_grad():
         for _ in range(length):
-            # Always as many characters: a backend that compiles shapes compiles one.
+            # The length never changes, so a backend that compiles for shapes compiles once.
             seen = numbers[-CONTEXT:]
             text = plugrad.tensor([seen + [0] * (CONTEXT - len(seen))], dtype=plugrad.int64)
             logits = model(text.to(device))[0, len(seen) - 1].to("cpu") / 0.7
@@ -156,7 +156,7 @@ class TextTask:
 
 
 def bits_of_zlib(before: str, text: str) -> float:
-    """What a character costs zlib, which has read the text before: to compare with."""
+    """The bits per character of zlib, after it has read the preceding text, for comparison."""
     packer = zlib.compressobj(9)
     packer.compress(before.encode())
     packer.flush(zlib.Z_SYNC_FLUSH)

@@ -41,7 +41,7 @@ class Recipe:
 
 @dataclass
 class Curves:
-    """What was measured: the loss of every step, and after every epoch the score."""
+    """The measurements: the loss of every step, and the score after every epoch."""
 
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -60,13 +60,13 @@ class Curves:
 
 
 class Watcher(Protocol):
-    """Is told after every step, and after every epoch, when its score is known."""
+    """Is called after every step, and after every epoch with its score."""
 
     def __call__(self, epoch: int, curves: Curves, done: bool) -> None: ...
 
 
 class Task(Protocol):
-    """What is learnt, from which data.
+    """A task: what is learnt, from which data.
 
     Attributes:
         name: of the folder of a run.
@@ -112,10 +112,10 @@ def make_step(task: Task, model: nn.Module, optimizer: optim.Optimizer) -> Step:
 
 
 class Training:
-    """A run that can be stopped after any epoch, and taken up again.
+    """A run that can be stopped after any epoch, and resumed.
 
-    With AdamW. With `ranks` each process takes its
-    share of a batch, and gradients are averaged.
+    It uses AdamW. With `ranks`, each process takes its share of a batch, and gradients are
+    averaged.
     """
 
     def __init__(self, task: Task, model: nn.Module, recipe: Recipe) -> None:
@@ -127,7 +127,7 @@ class Training:
         self._optimizer = optim.AdamW(model.parameters(), lr=recipe.lr)
 
     def state(self) -> dict[str, Any]:
-        """What another process needs to go on."""
+        """The state that another process needs to continue."""
         curves = asdict(self.curves)
         for name in ("losses", "scores"):
             curves[name] = plugrad.tensor(curves[name], dtype=plugrad.float64, device="cpu")
@@ -140,7 +140,7 @@ class Training:
         }
 
     def take_up(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state, for as many epochs as this recipe has."""
+        """Continue from a state, up to the number of epochs of this recipe."""
         self.model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
         curves = state["curves"]
@@ -177,7 +177,7 @@ class Training:
         self.model.train()
         for group in self._optimizer.param_groups:
             group["lr"] = self.recipe.rate(epoch)
-        # By epoch, so that a run that is taken up again goes on as if it had not been stopped.
+        # By epoch, so that a resumed run continues as if it had not been stopped.
         plugrad.manual_seed(self.recipe.seed + epoch)
         curves = self.curves
         for inputs, targets in self.task.batches(self.recipe, epoch, ranks):

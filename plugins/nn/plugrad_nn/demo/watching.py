@@ -85,7 +85,7 @@ class Bar(Silent):
 
 
 def watcher(task: Task, recipe: Recipe, console: Console) -> Silent:
-    """What fits the place where it is shown."""
+    """The display that suits the output."""
     if console.quiet:
         return Silent()
     return (Bar if console.is_terminal else Lines)(task, recipe, console)

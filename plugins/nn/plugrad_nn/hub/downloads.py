@@ -32,9 +32,9 @@ class _Settings:
 
 
 def get_dir() -> str:
-    """The folder of downloaded files, whether it is there or not.
+    """The folder of downloaded files, whether it exists or not.
 
-    The one that `set_dir` was given; else ``$TORCH_HOME/hub``, where PyTorch has it, too; else
+    The folder given to `set_dir`; else ``$TORCH_HOME/hub``, as in PyTorch; else
     ``$XDG_CACHE_HOME/torch/hub``, by default ``~/.cache/torch/hub``.
 
     >>> import plugrad
@@ -56,7 +56,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
     """Set the folder of downloaded files.
 
     Args:
-        d: its path; ``~`` is the user's home. It need not be there.
+        d: its path; ``~`` is the user's home. It need not exist.
 
     >>> import plugrad
     >>> before = plugrad.hub.get_dir()
@@ -71,7 +71,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 def download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """Copy what a URL names to a file, which is replaced only when all is there.
+    """Download a URL to a file, which is replaced only when the download is complete.
 
     Args:
         url: http, https, ftp or file.
@@ -80,7 +80,7 @@ def download_url_to_file(
         progress: whether to show a bar, if tqdm is installed.
 
     Raises:
-        RuntimeError: the file has another hash; or less came than was announced.
+        RuntimeError: the file has another hash, or the download is incomplete.
         ValueError: the URL is of another kind.
         OSError: it cannot be reached, or `dst` cannot be written.
 
@@ -139,7 +139,7 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = True,
 ) -> Any:
-    """What `plugrad.load` reads of a file that a URL names; it is downloaded once.
+    """Download a file once, and return what `plugrad.load` reads from it.
 
     A zip file with one file in it is unpacked.
 
@@ -147,8 +147,8 @@ def load_state_dict_from_url(
         url: of the file. Its name, if `check_hash`, ends with the first digits of its SHA-256, as
             in ``resnet18-f37072fd.pth``.
         model_dir: where to keep it; by default ``checkpoints`` in `get_dir()`.
-        map_location, weights_only: see `plugrad.load`. PyTorch's default of `weights_only` is
-            False here; a file from the network that may run programs has to be requested.
+        map_location, weights_only: see `plugrad.load`. PyTorch's default of `weights_only` is False
+            here; in plugrad, files from the network may run programs only on request.
         progress: whether to show a bar, if tqdm is installed.
         check_hash: whether to check it.
         file_name: how to call it; by default as in the URL.

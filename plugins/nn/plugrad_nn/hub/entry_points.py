@@ -104,15 +104,16 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """What a function in a repository's or a folder's ``hubconf.py`` returns: a model, mostly.
+    """Call a function in a repository's or a folder's ``hubconf.py``, which usually returns a
+    model.
 
-    The file is run, so it can do whatever a program can. While the function runs, modules are
-    looked for in its folder first. One that imports torch needs `plugrad.as_torch`.
+    The file is run, so it can do whatever a program can. While the function runs, imports search
+    its folder first. A file that imports torch needs `plugrad.as_torch`.
 
     Args:
         repo_or_dir: ``"owner/name[:ref]"``, or the path of a folder.
         model: the name of the function.
-        args, kwargs: what it is called with.
+        args, kwargs: the arguments of the function.
         source: ``"github"`` or ``"local"``, for a folder; then the other arguments are not used.
         trust_repo, force_reload, verbose, skip_validation: see `list`.
 
@@ -153,7 +154,7 @@ def _importing_from(folder: str) -> Iterator[None]:
 
 
 def _hubconf(folder: str) -> ModuleType:
-    # Under the name of its file, as PyTorch: no other module can have it.
+    # Under the name of its file, as in PyTorch: no other module can have that name.
     spec = importlib.util.spec_from_file_location(_FILE, os.path.join(folder, _FILE))
     assert spec is not None
     assert spec.loader is not None

@@ -24,7 +24,7 @@ from plugrad_nn.hub.downloads import download_url_to_file, get_dir
 
 
 class _Site:
-    """Where repositories are; tests name a server of their own."""
+    """Where repositories are; tests use their own server."""
 
     pages = "https://github.com"
     api = "https://api.github.com"
@@ -39,7 +39,7 @@ _PAGE: Final = 100
 
 
 class Repository(NamedTuple):
-    """What ``owner/name:ref`` says."""
+    """The parts of ``owner/name:ref``."""
 
     owner: str
     name: str
@@ -54,7 +54,7 @@ class Repository(NamedTuple):
 def repository_folder(
     github: str, force_reload: bool, trust_repo: bool | str, verbose: bool, skip_validation: bool
 ) -> str:
-    """The folder with the files of a repository, which is downloaded if it is not there.
+    """The folder with the files of a repository, which is downloaded if it is missing.
 
     Raises:
         TypeError: `github` is not a string.
@@ -77,7 +77,7 @@ def repository_folder(
         return str(target)
     if not skip_validation:
         _require_own_ref(repository)
-    # Beside the target, so that it moves in one step when all is there.
+    # Beside the target, so that a complete download moves there in one step.
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=kept) as work:
         archive = Path(work, "archive.zip")
         _download(repository, archive, target)
@@ -116,13 +116,13 @@ def _default_ref(owner: str, name: str, kept: Path) -> str:
 
 
 def _require_trust(repository: Repository, kept: Path, trust_repo: bool | str) -> None:
-    """Ask the user, unless he has said so before; then remember the answer."""
+    """Ask the user, unless there is an earlier answer; then store the answer."""
     listed = kept / "trusted_list"
     listed.touch()
     called = f"{repository.owner}_{repository.name}"
     trusted = (
         called in listed.read_text(encoding="utf-8").split()
-        # What was downloaded once was trusted.
+        # A repository that was downloaded before was trusted then.
         or (kept / repository.folder).is_dir()
         or repository.owner in _TRUSTED_OWNERS
     )
@@ -141,7 +141,8 @@ def _require_trust(repository: Repository, kept: Path, trust_repo: bool | str) -
 
 
 def _require_own_ref(repository: Repository) -> None:
-    """GitHub serves commits of forks under the name of the original, whose owner is trusted."""
+    """GitHub also serves commits of forks under the name of the original, but only its owner is
+    trusted."""
     for kind in ("branches", "tags"):
         for entry in _entries(repository, kind):
             if entry["name"] == repository.ref or entry["commit"]["sha"].startswith(repository.ref):
@@ -218,7 +219,7 @@ def _unpacked(archive: Path, into: Path) -> Path:
 
 
 def _replace(target: Path, new: Path, old: Path) -> None:
-    """Move `new` to `target`, and what was there to `old`; nothing moves if that fails."""
+    """Move `target` to `old`, and `new` to `target`; on failure nothing moves."""
     there = target.exists()
     if there:
         target.rename(old)

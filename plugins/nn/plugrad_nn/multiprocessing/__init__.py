@@ -1,7 +1,7 @@
-"""plugrad.multiprocessing: Python's multiprocessing, with tensors that several processes see.
+"""plugrad.multiprocessing: Python's multiprocessing, with tensors that processes share.
 
-Once it is imported, a tensor that goes through a queue or a pipe moves to shared memory, and both
-processes see what either writes to it. `spawn` starts processes and raises their errors.
+Once it is imported, a tensor that passes through a queue or a pipe moves to shared memory, so both
+processes see each other's writes. `spawn` starts processes and raises their errors.
 
 >>> import plugrad
 >>> import plugrad.multiprocessing as mp
@@ -51,7 +51,7 @@ __all__ = [
     "spawn",
     "start_processes",
 ]
-# Those of Python's; written out, since type checkers read no other module's `__all__`.
+# Python's names, written out because type checkers cannot read another module's `__all__`.
 __all__ += [
     "Array", "AuthenticationError", "Barrier", "BoundedSemaphore", "BufferTooShort", "Condition",
     "Event", "JoinableQueue", "Lock", "Manager", "Pipe", "Pool", "Process", "ProcessError",
@@ -66,5 +66,5 @@ init_reductions()
 
 
 def __getattr__(name: str) -> Any:
-    # What is not in `__all__` of multiprocessing, such as its submodules.
+    # Names outside of `__all__` of multiprocessing, such as its submodules.
     return getattr(multiprocessing, name)

@@ -1,7 +1,7 @@
-"""Passes file descriptors on to other processes, which ask for them when they unpickle a message.
+"""Passes file descriptors to other processes, which request them when they unpickle a message.
 
-multiprocessing's `DupFd` does the same, but what a process sends last is lost there: it takes the
-address back before its queues have sent what they hold. This one waits for the receivers.
+multiprocessing's `DupFd` does the same, but loses the last messages of a process: it removes the
+address before the queues have sent everything. This one waits for the receivers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PATIENCE: Final = 5.0
 
 
 class _Sender:
-    """What this process has sent and nobody has received yet, and the thread that hands it out."""
+    """Descriptors that were sent and not received yet, and the thread that delivers them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -38,7 +38,7 @@ class _Sender:
         """Keep a copy of a descriptor for a receiver; the address and number to ask for it by."""
         with self.lock:
             if self._listener is None:
-                # Without a file where there can be such an address, so that it lasts to the end.
+                # An address without a file where possible, so that it lasts to the end.
                 name = f"\0plugrad_{os.getpid()}_{secrets.token_hex(8)}"
                 address = name if sys.platform == "linux" else None
                 authkey = bytes(multiprocessing.current_process().authkey)
@@ -71,7 +71,7 @@ class _Sender:
             time.sleep(0.005)
 
     def forget(self) -> None:
-        """In the child of a fork: what was sent is the parent's."""
+        """In the child of a fork: sent descriptors belong to the parent."""
         for descriptor in self.waiting.values():
             os.close(descriptor)
         self.waiting = {}
@@ -81,7 +81,7 @@ class _Sender:
         self.wait_at_end()
 
     def wait_at_end(self) -> None:
-        """Arrange for `wait`, after queues have sent what they hold, which is at priority -5."""
+        """Register `wait` to run after queues have been flushed, which happens at priority -5."""
         util.Finalize(None, self.wait, exitpriority=-50)
 
 
@@ -110,7 +110,7 @@ class _Passed:
 
 
 def passed(descriptor: int) -> Any:
-    """What to put into a message for a descriptor; its `detach` gives the receiver's copy."""
+    """The object to send for a descriptor; its `detach` gives the receiver's copy."""
     if get_spawning_popen() is not None:
         # The new process inherits it.
         return reduction.DupFd(descriptor)

@@ -1,6 +1,6 @@
-"""Ctrl-C while a process starts or ends, when nobody could catch the KeyboardInterrupt.
+"""Handles Ctrl-C while a process starts or ends, when no code could catch the KeyboardInterrupt.
 
-A terminal interrupts all processes of a program. The first one tells the user; the others are to
+A terminal interrupts all processes of a program. The first one informs the user; the others should
 end quietly. Python runs code of its own before and after a process's function, and prints a
 traceback if the interrupt comes there.
 """
@@ -43,8 +43,8 @@ def run_quietly(function: Callable[[], None], hold_afterwards: bool = False) -> 
     """In a process that was started so: let interrupts come, and end `function` at the first.
 
     Args:
-        hold_afterwards: hold interrupts back from then to the end of the process. For a process
-            that somebody ends if it does not end by itself.
+        hold_afterwards: block interrupts from then to the end of the process. Use it for a process
+            that another one ends if it does not end by itself.
     """
     can_hold = _CAN_HOLD and multiprocessing.parent_process() is not None
     with contextlib.suppress(KeyboardInterrupt):

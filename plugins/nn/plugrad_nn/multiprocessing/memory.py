@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 
-# What is used here to share memory is Unix's; elsewhere tensors are sent by value.
+# Sharing memory uses functions of Unix; elsewhere tensors are sent by value.
 CAN_SHARE: Final = os.name == "posix"
 # Descriptors go from process to process over Unix sockets only.
 CAN_PASS_DESCRIPTORS: Final = os.name == "posix" and sys.platform != "darwin"
@@ -70,8 +70,8 @@ class SharedMemory(mmap.mmap):
 
     @classmethod
     def named(cls, size: int) -> Self:
-        """New memory that is a file. The last process that has it removes it, or this one when it
-        ends, since what it has sent may never be received.
+        """New memory in a file. The last process that uses it removes it; otherwise this process
+        does at its end, because a sent message may never be received.
 
         Raises OSError if the system has no memory or no descriptor left.
         """
@@ -87,7 +87,7 @@ class SharedMemory(mmap.mmap):
 
     @classmethod
     def from_descriptor(cls, descriptor: int, size: int) -> SharedMemory:
-        """Memory that another process has passed on; what is mapped here already is taken."""
+        """Memory that another process has sent; an existing mapping is reused."""
         known = _mapped.get(_identity(descriptor))
         if known is not None:
             os.close(descriptor)
@@ -146,7 +146,7 @@ _mapped: WeakValueDictionary[tuple[int, int], SharedMemory] = WeakValueDictionar
 
 
 def memory_of(array: NDArray[Any]) -> SharedMemory | None:
-    """The shared memory that an array lies in, if it does."""
+    """The shared memory of an array, or None."""
     held: Any = owner(array).base
     if isinstance(held, memoryview):
         held = held.obj
@@ -158,7 +158,7 @@ def owner(array: NDArray[Any]) -> NDArray[Any]:
     while True:
         base: Any = array.base
         if not isinstance(base, np.ndarray):
-            # What NumPy's as_strided returns keeps an object that keeps the array.
+            # The result of NumPy's as_strided refers to an object that refers to the array.
             base = getattr(base, "base", None)
             if not isinstance(base, np.ndarray):
                 return array

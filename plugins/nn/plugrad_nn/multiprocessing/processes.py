@@ -1,4 +1,4 @@
-"""Several processes that run one function, and whose first error is the caller's."""
+"""Runs a function in several processes, and raises the first error in the caller."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], error_file: str) -> None:
-    """What a process does: its error goes to a file, since nobody reads a pipe meanwhile."""
+    """The main function of a process: its error goes to a file, because a pipe would not be read
+    yet."""
 
     def work() -> None:
         _end_with_parent()
@@ -157,8 +158,8 @@ class ProcessContext:
 
         Args:
             timeout: for how many seconds to wait; by default until something happens.
-            grace_period: for how many seconds the others may go on after they were asked to end,
-                before they are killed.
+            grace_period: how many seconds the others get to end after the request, before they are
+                killed.
 
         Returns whether all have ended.
 
@@ -271,7 +272,7 @@ def start_processes(
     for index in range(nprocs):
         descriptor, path = tempfile.mkstemp(prefix="plugrad-process-", suffix=".pickle")
         os.close(descriptor)
-        # A process that raises makes it anew.
+        # A process that raises creates it again.
         os.unlink(path)
         files.append(path)
         process = mp.Process(  # type: ignore[attr-defined]  # every context has it

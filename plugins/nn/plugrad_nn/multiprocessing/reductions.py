@@ -23,13 +23,13 @@ NON_LEAF: Final = (
 
 
 def check_can_leave(tensor: Tensor) -> None:
-    """Raise RuntimeError if a tensor's graph would have to go with it to another process."""
+    """Raise RuntimeError if another process would also need the tensor's graph."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(NON_LEAF)
 
 
 def lies_on_host(tensor: Tensor) -> bool:
-    """Whether the elements are a NumPy array's as they are; others are sent by value."""
+    """Whether a NumPy array holds the elements directly; other tensors are sent by value."""
     return tensor.device.type == "cpu" and not tensor.is_conj() and not tensor.is_neg()
 
 
@@ -43,7 +43,7 @@ def as_class(cls: type[Tensor], tensor: Tensor, requires_grad: bool) -> Tensor:
 
 
 def reduce_tensor(tensor: Tensor) -> Reduced | Any:
-    """Move a tensor to shared memory and describe where it is there.
+    """Move a tensor to shared memory and return its location there.
 
     Raises:
         RuntimeError: it requires grad and is not a leaf.
@@ -82,7 +82,7 @@ def reduce_memory(memory: SharedMemory) -> Reduced:
 
 
 def rebuild_memory(sent: Any, size: int) -> SharedMemory:
-    """Memory whose descriptor another process has passed on."""
+    """Memory for a descriptor from another process."""
     return SharedMemory.from_descriptor(sent.detach(), size)
 
 

@@ -31,7 +31,7 @@ _UNSHARED: Final = 3
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The ways in which memory can be passed to other processes.
+    """The strategies for passing memory to other processes.
 
     >>> import plugrad.multiprocessing as mp
     >>> "file_system" in mp.get_all_sharing_strategies()
@@ -41,7 +41,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """The way in which memory is passed to other processes.
+    """The strategy for passing memory to other processes.
 
     >>> import plugrad.multiprocessing as mp
     >>> mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
@@ -54,12 +54,12 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """Choose how memory is passed to other processes from now on.
 
     Args:
-        new_strategy: ``"file_descriptor"`` takes a descriptor for each tensor that is shared, and
-            leaves nothing behind. ``"file_system"`` has a file for each, which stays behind if all
-            processes that have it are killed.
+        new_strategy: ``"file_descriptor"`` uses a descriptor for each shared tensor, and leaves no
+            files. ``"file_system"`` uses a file for each, which remains if all processes that use
+            it are killed.
 
     Raises:
-        AssertionError: there is no such way here.
+        AssertionError: this system has no such strategy.
 
     >>> import plugrad.multiprocessing as mp
     >>> mp.set_sharing_strategy(mp.get_sharing_strategy())
@@ -73,7 +73,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def new_memory(size: int) -> SharedMemory:
-    """Memory for so many bytes, of the kind that the strategy says."""
+    """Memory for this number of bytes, as the strategy requires."""
     return (SharedMemory.named if _strategy == "file_system" else SharedMemory.anonymous)(size)
 
 
@@ -136,7 +136,7 @@ def share_memory(tensor: Tensor) -> Tensor:
 
 
 def host_array(tensor: Tensor) -> NDArray[Any]:
-    """The array of a tensor on the host, with whose memory it is."""
+    """The array of a tensor on the host, which shares the tensor's memory."""
     array: NDArray[Any] = tensor.detach().numpy()
     return array
 
@@ -146,9 +146,9 @@ def _on_host(tensor: Tensor) -> bool:
 
 
 def _others(tensor: Tensor, root: NDArray[Any]) -> Iterable[Tensor]:
-    """All other tensors whose memory is that of `root`."""
+    """All other tensors in the memory of `root`."""
     for found in gc.get_objects():
-        # An object may say what it is only after code of its own has run.
+        # Asking an object for its class may run its own code.
         is_other = issubclass(type(found), Tensor) and found is not tensor and _on_host(found)
         if is_other and owner(host_array(found)) is root:
             yield found
@@ -166,7 +166,7 @@ def _move(tensors: list[Tensor], root: NDArray[Any]) -> None:
 
 
 def _bytes_at(root: NDArray[Any], start: int, stop: int) -> Bytes:
-    """The memory between two addresses that an array's elements lie between."""
+    """The range of memory that contains an array's elements."""
     first = root[(0,) * root.ndim + (...,)].reshape(1).view(np.uint8)
     return np.lib.stride_tricks.as_strided(first, (stop - start,), (1,))
 

@@ -390,7 +390,7 @@ __all__ = [
     "utils",
 ]
 
-# What few programs use is loaded at its first use: by module of `modules`, its names.
+# Names that few programs use are loaded at first use: listed by module of `modules`.
 _FAMILIES: Final = {
     "attention": "MultiheadAttention",
     "classes": "AdaptiveLogSoftmaxWithLoss EmbeddingBag",

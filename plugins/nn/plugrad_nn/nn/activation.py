@@ -173,7 +173,8 @@ class CELU(_InplaceActivation):
 
 
 class RReLU(_InplaceActivation):
-    """x where positive, a multiple elsewhere: in training by a random factor, else by its mean.
+    """x where positive, else a multiple of x: by a random factor in training, otherwise by its
+    mean.
 
     Args:
         lower, upper: between which the factor is drawn.
@@ -392,7 +393,7 @@ class PReLU(Module):
 
     Args:
         num_parameters: 1, or the number of channels (dimension 1).
-        init: what the weights start at.
+        init: the initial value of the weights.
 
     >>> import plugrad
     >>> plugrad.nn.PReLU()(plugrad.tensor([-2.0, 0.5])).tolist()

@@ -34,7 +34,7 @@ class ModuleCalls:
     _is_full_backward_hook: bool | None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; every subclass defines it."""
+        """Compute the module's result; every subclass defines it."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )

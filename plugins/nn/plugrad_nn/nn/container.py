@@ -20,7 +20,7 @@ def _wrap_index(index: SupportsIndex, size: int) -> int:
 
 
 class _NumberedModules(Module):
-    """What Sequential and ModuleList share: children named "0", "1", ... in order."""
+    """The base of Sequential and ModuleList: children named "0", "1", ... in order."""
 
     @overload
     def __getitem__(self, index: slice) -> _NumberedModules: ...
@@ -262,7 +262,7 @@ class ModuleDict(Module):
 class ParameterList(Module):
     """A list of parameters that is registered with the module it is assigned to.
 
-    Plain tensors put into it become parameters; anything else stays what it is, as in PyTorch.
+    Plain tensors put into it become parameters; anything else stays unchanged, as in PyTorch.
 
     >>> import plugrad
     >>> weights = plugrad.nn.ParameterList([plugrad.ones(2), plugrad.zeros(3)])

@@ -19,7 +19,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Conv(Module):
-    """What Conv1d, Conv2d and Conv3d share; they differ in the number of spatial dimensions.
+    """The base of Conv1d, Conv2d and Conv3d, which differ in the number of spatial dimensions.
 
     Args:
         in_channels, out_channels: C before and after.

@@ -35,7 +35,7 @@ class ModuleConversion:
                 made.grad = moved_grad
                 self._parameters[name] = made
             elif moved is not parameter:
-                # The gradient goes first: it has to fit the tensor it belongs to at all times.
+                # The gradient is converted first, because it must always fit its tensor.
                 parameter.grad = None
                 parameter.data = moved
                 parameter.grad = moved_grad

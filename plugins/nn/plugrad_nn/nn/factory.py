@@ -1,4 +1,4 @@
-"""factory_kwargs: what of a layer's keyword arguments goes to functions that make tensors."""
+"""factory_kwargs: the keyword arguments of a layer that go to functions that make tensors."""
 
 from __future__ import annotations
 

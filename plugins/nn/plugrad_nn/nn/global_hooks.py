@@ -1,4 +1,4 @@
-"""Hooks that run for every module of the process, beside each module's own."""
+"""Hooks that run for every module of the process, in addition to each module's own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _global_parameter_registration_hooks = REGISTRATION["parameter"]
 
 
 def registered(kind: str, module: Any, name: str, value: Any) -> Any:
-    """What a parameter, buffer or module becomes by the hooks of registration."""
+    """Apply the registration hooks to a parameter, buffer or module."""
     for hook in REGISTRATION[kind].values():
         changed = hook(module, name, value)
         if changed is not None:

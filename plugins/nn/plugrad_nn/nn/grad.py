@@ -22,7 +22,7 @@ __all__ = [
 def _gradient(
     wanted: int, dims: int, grad_output: Tensor, input: Tensor, weight: Tensor, *options: Any
 ) -> Tensor:
-    """Toward `input`, 0, or `weight`, 1; of what is wanted only the shape counts."""
+    """The gradient toward `input`, 0, or `weight`, 1; only the shape of that tensor matters."""
     *settings, groups = options
     stride, padding, dilation = (repeated(value, dims) for value in settings)
     mask = [wanted == 0, wanted == 1, False]

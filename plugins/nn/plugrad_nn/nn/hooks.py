@@ -82,7 +82,7 @@ class BackwardHooks:
         return through
 
     def leave(self, outputs: Any) -> Any:
-        """Passes the tensors of `outputs` through the boundary behind the module."""
+        """Passes the tensors of `outputs` through the boundary after the module."""
         several = isinstance(outputs, tuple | list)
         _, through = _pass_through(tuple(outputs) if several else (outputs,), self._observe_outputs)
         return type(outputs)(through) if several else through[0]
@@ -105,7 +105,7 @@ class BackwardHooks:
 
     def _observe_inputs(self, grads: Gradients) -> Gradients:
         if self._grad_outputs is None:
-            # A second backward, which comes to the input without passing the output.
+            # A second backward pass that reaches the input without passing the output.
             return grads
         by_position: list[Tensor | None] = [None] * self._input_count
         for position, grad in zip(self._input_positions, grads, strict=True):

@@ -1,4 +1,4 @@
-"""What notebooks show of a module: a tree to fold and unfold, with the numbers of parameters."""
+"""A module in notebooks: a collapsible tree with the numbers of parameters."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def uniform_(
     """Fills with the uniform distribution on [a, b).
 
     Args:
-        tensor: what is filled, and returned.
+        tensor: the tensor to fill; it is returned.
         a, b: the bounds.
         generator: of the random numbers; by default that of the device.
 
@@ -125,7 +125,7 @@ def normal_(
     """Fills with the normal distribution of the given mean and standard deviation.
 
     Args:
-        tensor: what is filled, and returned.
+        tensor: the tensor to fill; it is returned.
         mean, std: of the distribution.
         generator: of the random numbers; by default that of the device.
 
@@ -137,7 +137,8 @@ def normal_(
         return tensor.normal_(mean, std, generator=generator)
 
 
-# Beyond them, what is left gets the most likely value: the interval has next to no probability.
+# After this number of rounds, remaining elements get the most likely value: the interval has almost
+# no probability.
 _MOST_ROUNDS = 10_000
 
 
@@ -156,7 +157,7 @@ def trunc_normal_(
     are accepted with the probability that the density gives them.
 
     Args:
-        tensor: what is filled, and returned.
+        tensor: the tensor to fill; it is returned.
         mean, std: of the distribution before it is cut.
         a, b: the bounds.
         generator: of the random numbers; by default that of the device.
@@ -242,7 +243,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills with one value.
 
     Args:
-        tensor: what is filled, and returned.
+        tensor: the tensor to fill; it is returned.
         val: the value.
 
     >>> import plugrad
@@ -258,7 +259,7 @@ def ones_(tensor: Tensor) -> Tensor:
     """Fills with ones.
 
     Args:
-        tensor: what is filled, and returned.
+        tensor: the tensor to fill; it is returned.
 
     >>> import plugrad
     >>> plugrad.nn.init.ones_(plugrad.empty(2))
@@ -272,7 +273,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     """Fills with zeros.
 
     Args:
-        tensor: what is filled, and returned.
+        tensor: the tensor to fill; it is returned.
 
     >>> import plugrad
     >>> plugrad.nn.init.zeros_(plugrad.empty(2))
@@ -286,7 +287,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """Fills a matrix with the identity: ones on its diagonal, zeros elsewhere.
 
     Args:
-        tensor: what is filled, and returned, of 2 dimensions.
+        tensor: the tensor to fill, with 2 dimensions; it is returned.
 
     >>> import plugrad
     >>> plugrad.nn.init.eye_(plugrad.empty(2, 2))
@@ -303,13 +304,13 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @explains
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fills the weight of a convolution so that it passes channels on as they are.
+    """Fills the weight of a convolution so that it passes channels through unchanged.
 
     `tensor` is (out, in, *kernel) with one to three dimensions of the kernel. Each of `groups`
     groups of output channels passes on as many of the input channels as it has.
 
     Args:
-        tensor: what is filled, and returned.
+        tensor: the tensor to fill; it is returned.
         groups: of the convolution.
 
     >>> import plugrad
@@ -344,7 +345,7 @@ def orthogonal_(
     2007 for signs that make all directions equally likely.
 
     Args:
-        tensor: what is filled, and returned, of 2 dimensions or more.
+        tensor: the tensor to fill, with 2 dimensions or more; it is returned.
         gain: a factor.
         generator: of the random numbers; by default that of the device.
 
@@ -382,7 +383,7 @@ def sparse_(
     The default generator draws the places of the zeros. Source: Martens 2010.
 
     Args:
-        tensor: what is filled, and returned, of 2 dimensions.
+        tensor: the tensor to fill, with 2 dimensions; it is returned.
         sparsity: the share of zeros in each column, rounded up.
         std: of the other elements.
         generator: of their random numbers.
@@ -412,7 +413,7 @@ def xavier_uniform_(
     """Uniform on [-a, a] with a = gain * sqrt(6 / (fan_in + fan_out)).
 
     Args:
-        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        tensor: the tensor to fill, (out, in, *kernel), with 2 dimensions or more; it is returned.
         gain: a factor, as `calculate_gain` gives it.
         generator: of the random numbers; by default that of the device.
 
@@ -437,7 +438,7 @@ def xavier_normal_(
     """Normal with std = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
 
     Args:
-        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        tensor: the tensor to fill, (out, in, *kernel), with 2 dimensions or more; it is returned.
         gain: a factor, as `calculate_gain` gives it.
         generator: of the random numbers; by default that of the device.
 
@@ -460,7 +461,7 @@ def kaiming_uniform_(
     """Uniform on [-b, b] with b = gain * sqrt(3 / fan); `a` is the slope of a leaky ReLU.
 
     Args:
-        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        tensor: the tensor to fill, (out, in, *kernel), with 2 dimensions or more; it is returned.
         a: the slope of a leaky ReLU.
         mode: "fan_in" keeps the variance forward, "fan_out" backward.
         nonlinearity: see `calculate_gain`.
@@ -492,7 +493,7 @@ def kaiming_normal_(
     """Normal with std = gain / sqrt(fan) (He et al. 2015, equation 14).
 
     Args:
-        tensor: what is filled, and returned, of 2 dimensions or more: (out, in, *kernel).
+        tensor: the tensor to fill, (out, in, *kernel), with 2 dimensions or more; it is returned.
         a: the slope of a leaky ReLU.
         mode: "fan_in" keeps the variance forward, "fan_out" backward.
         nonlinearity: see `calculate_gain`.

@@ -1,4 +1,4 @@
-"""Module: the base class of layers; what it registers, how it is called and printed."""
+"""Module: the base class of layers: registration, calls and printing."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         self.__dict__.update(state)
 
     def _replicate_for_data_parallel(self) -> Any:
-        """A module with the same attributes, and with tables of members of its own."""
+        """A module with the same attributes, and with its own tables of members."""
         replica = copy.copy(self)
         for table in ("_parameters", "_buffers", "_modules"):
             replica.__dict__[table] = dict(self.__dict__[table])
@@ -183,7 +183,7 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
             super().__setattr__(name, value)
 
     def _forget(self, name: str, keep: str, kind: str) -> None:
-        """Removes what else is known under `name` before it is registered in the table `keep`."""
+        """Removes other members with this name before it is registered in the table `keep`."""
         fields = self.__dict__
         if keep not in fields:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
@@ -285,7 +285,7 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Every parameter; what an optimizer takes."""
+        """All parameters, as an optimizer takes them."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 

@@ -36,7 +36,7 @@ class _Affine(Module):
 
 
 class NormBase(_Affine):
-    """What batch and instance normalisation share: parameters and running statistics.
+    """The base of batch and instance normalisation: parameters and running statistics.
 
     Args:
         num_features: C of the input (N, C, ...).
@@ -120,7 +120,7 @@ class NormBase(_Affine):
 
 
 class BatchNorm(NormBase):
-    """What BatchNorm1d, 2d and 3d share; they differ in the inputs they accept.
+    """The base of BatchNorm1d, 2d and 3d, which differ in the inputs they accept.
 
     Arguments are those of `NormBase`.
     """
@@ -329,7 +329,7 @@ class GroupNorm(_Affine):
 
 
 class _Dropout(Module):
-    """What all kinds of dropout share."""
+    """The base of all kinds of dropout."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The decorator of what `functional` shows: such a function can be taken over by its arguments."""
+"""The decorator of functions in `functional`: their arguments can override them."""
 
 from __future__ import annotations
 

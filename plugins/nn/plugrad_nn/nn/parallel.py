@@ -19,7 +19,7 @@ from plugrad_nn.processes import distributed_package
 __all__ = ["data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 
 if TYPE_CHECKING:
-    # Found at first use, since it is in a package of its own: see `__getattr__`.
+    # Loaded at first use, because it is in another package: see `__getattr__`.
     from plugrad_distributed.data_parallel import distributed as _data_parallel
 
     DistributedDataParallel = _data_parallel.DistributedDataParallel
@@ -50,7 +50,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
     """Cuts all tensors of a nest into as many pieces as there are devices, along a dimension.
 
     Args:
-        inputs: tensors, in lists, tuples and dicts; anything else goes to every device as it is.
+        inputs: tensors, in lists, tuples and dicts; anything else goes to every device unchanged.
         target_gpus: devices, or their numbers.
         dim: along which tensors are cut.
 
@@ -85,7 +85,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """Joins what several devices computed, along a dimension and on one device.
+    """Concatenates results of several devices along a dimension, on one device.
 
     Tensors of no dimension are joined to a vector, with a warning. Lists, tuples and dicts are
     joined element by element.
@@ -142,7 +142,7 @@ def replicate(network: M, devices: Sequence[Any], detach: bool = False) -> list[
 def _replica(
     module: Any, device: Any, detach: bool, made: dict[int, Any], moved: dict[int, Tensor]
 ) -> Any:
-    """A copy whose members are on a device; what is shared stays shared."""
+    """A copy with its members on a device; shared tensors stay shared."""
     if id(module) in made:
         return made[id(module)]
     replica = module._replicate_for_data_parallel()

@@ -55,7 +55,7 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{plain!r}"
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        # What the user has attached is the third part of what a plain tensor gives.
+        # The user's attributes are the third part of a plain tensor's reduction.
         attached = super().__reduce_ex__(protocol)[2]
         return _rebuild_parameter, (type(self), self.detach(), self.requires_grad), attached
 

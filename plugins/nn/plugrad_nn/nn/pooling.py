@@ -13,7 +13,7 @@ from plugrad_nn.nn.module import Module
 
 
 class _MaxPool(Module):
-    """What MaxPool1d, 2d and 3d share.
+    """The base of MaxPool1d, 2d and 3d.
 
     Args:
         kernel_size: of the windows: one integer, or one for each spatial dimension, as below.
@@ -136,7 +136,7 @@ def _single(value: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class _AvgPool(Module):
-    """What AvgPool2d and 3d share.
+    """The base of AvgPool2d and 3d.
 
     Args:
         count_include_pad: divide by the size of the window also where it reaches beyond the input.
@@ -200,7 +200,7 @@ class AvgPool3d(_AvgPool):
 
 
 class _AdaptiveAvgPool(Module):
-    """What AdaptiveAvgPool1d, 2d and 3d share.
+    """The base of AdaptiveAvgPool1d, 2d and 3d.
 
     Args:
         output_size: one integer, or one for each spatial dimension; None keeps the input's.
@@ -256,7 +256,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
 
 
 class _AdaptiveMaxPool(Module):
-    """What AdaptiveMaxPool1d, 2d and 3d share.
+    """The base of AdaptiveMaxPool1d, 2d and 3d.
 
     Args:
         output_size: one integer, or one for each spatial dimension; None keeps the input's.

@@ -17,7 +17,7 @@ EXTRA_STATE = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` found missing in the state dict, and what was too much."""
+    """The missing and unexpected keys of a `load_state_dict` call."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -66,7 +66,7 @@ class ModuleState:
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
     def set_extra_state(self, state: Any) -> None:
-        """Receives what `get_extra_state` returned."""
+        """Receives the result of `get_extra_state`."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
     def _has_extra_state(self) -> bool:
@@ -181,7 +181,7 @@ class ModuleState:
             loading.state_dict,
             prefix,
             metadata,
-            True,  # what does not match is listed in any case; `strict` decides if it is an error
+            True,  # mismatches are always listed; `strict` decides whether they are errors
             loading.missing,
             loading.unexpected,
             loading.errors,

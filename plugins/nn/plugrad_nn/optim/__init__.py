@@ -59,7 +59,7 @@ explain_constructors((Optimizer,))
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what is used: few programs need more than one optimizer."""
+    """Loads names at first use: few programs need more than one optimizer."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: Any = import_module(f"{__name__}.{_MODULES.get(name, name.lower())}")

@@ -14,7 +14,8 @@ __all__ = ["Adafactor"]
 
 
 class Adafactor(ElementwiseOptimizer):
-    """Adam's second moment of a matrix, kept as a row and a column; sizes of steps are relative.
+    """Adam with the second moment of a matrix stored as a row and a column, and relative step
+    sizes.
 
     Args:
         params: parameters or parameter groups; real.

@@ -25,7 +25,7 @@ class Adagrad(ElementwiseOptimizer):
         lr: the learning rate.
         lr_decay: divides the rate by 1 + lr_decay * (number of steps before).
         weight_decay: adds weight_decay * p to the gradient.
-        initial_accumulator_value: what the sum starts with.
+        initial_accumulator_value: the initial value of the sum.
         eps: added to the root.
         foreach, fused: update all parameters that are alike together.
         maximize: climbs instead.

@@ -1,4 +1,4 @@
-"""What the arguments of optimizers have to be, in PyTorch's words."""
+"""Checks of optimizers' arguments, with PyTorch's messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def require_betas(betas: Sequence[Any]) -> None:
 
 
 def require_one_way(*, foreach: bool | None, differentiable: bool, fused: bool | None) -> None:
-    """Raises RuntimeError for ways to compute that exclude each other."""
+    """Raises RuntimeError for implementations that exclude each other."""
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:

@@ -1,6 +1,6 @@
-"""ElementwiseOptimizer: what optimizers share that update each parameter by a rule of its own.
+"""ElementwiseOptimizer: the base of optimizers that update each parameter separately.
 
-A subclass writes the rule once, for one parameter. It holds for a `TensorList` as well, which is
+A subclass writes the rule once, for one parameter. The rule also works for a `TensorList`, which is
 how `foreach=True` and `fused=True` compute it.
 """
 
@@ -35,7 +35,7 @@ Rule: TypeAlias = Callable[[ParamGroup, Tensors, Tensors, State], None]
 
 _PLAIN = (Tensor, Parameter)
 
-# Options that state dicts of older versions of PyTorch do not have, and what they did without.
+# Options that are missing in state dicts of older versions of PyTorch, and their defaults.
 _NEWER_OPTIONS: dict[str, Any] = {
     "amsgrad": False,
     "capturable": False,
@@ -59,7 +59,7 @@ class ElementwiseOptimizer(Optimizer):
     """
 
     capturable_numbers: ClassVar[tuple[str, ...]] = ("lr", "step")
-    # What the state has of numbers; they are 0-dim tensors, on the host unless `capturable`.
+    # The numbers in the state, as 0-dim tensors, on the host unless `capturable`.
     numbers: ClassVar[tuple[str, ...]] = ("step",)
     # Whether the rule treats real and imaginary parts as if they were two parameters.
     splits_complex: ClassVar[bool] = True
@@ -71,8 +71,8 @@ class ElementwiseOptimizer(Optimizer):
     def _rule(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
         """Writes the update of `p` for the gradient `g` to `p` and to `s`.
 
-        In `s`, `step` is a number, already that of this step. The rule may put new tensors into
-        `s`. It may not write in place to what a former operation's gradient needs.
+        In `s`, `step` is the number of this step. The rule may put new tensors into `s`. It must
+        not write in place to tensors that an earlier operation's gradient needs.
         """
         raise NotImplementedError
 
@@ -129,7 +129,7 @@ class ElementwiseOptimizer(Optimizer):
     def _update_plainly(
         self, group: ParamGroup, parameter: Tensor, grad: Tensor, rule: Rule
     ) -> None:
-        """What `_update` does, of a real parameter and unrecorded."""
+        """`_update` for a real parameter, unrecorded."""
         state = self._state_of(group, parameter, grad)
         now = self._with_step(group, dict(self._advance(group, state)))
         rule(group, parameter, grad, now)
@@ -143,7 +143,7 @@ class ElementwiseOptimizer(Optimizer):
         state = self._state_of(group, parameter, grad)
         self._advance(group, state)
         differentiable = group.get("differentiable", False)
-        # What earlier steps recorded stays as it was.
+        # Earlier steps' records stay unchanged.
         given = {k: _copy(v) for k, v in state.items()} if differentiable else dict(state)
         if parameter.is_complex() and self.splits_complex:
             given = {k: _real(v) for k, v in given.items()}
@@ -163,9 +163,8 @@ class ElementwiseOptimizer(Optimizer):
                 given[name].copy_(value)
 
     def _update_lists(self, group: ParamGroup, pairs: list[Pair]) -> None:
-        """Updates parameters that are alike in one call each.
-
-        Those are alike that are of one dtype and device, and whose counts agree.
+        """Updates groups of similar parameters in one call each: those with the same dtype, device
+        and step count.
         """
         alike: dict[Any, list[tuple[Tensor, Tensor, State]]] = {}
         for parameter, grad in pairs:
@@ -173,7 +172,7 @@ class ElementwiseOptimizer(Optimizer):
             self._advance(group, state)
             counts = [value for name, value in state.items() if name in self.numbers]
             if group.get("capturable") or not all(isinstance(count, Tensor) for count in counts):
-                # Nobody knows the counts here, so that they could be compared.
+                # The counts are not known here, so they cannot be compared.
                 agree: Any = id(parameter)
             else:
                 agree = tuple(count.item() for count in counts)
@@ -220,14 +219,14 @@ class ElementwiseOptimizer(Optimizer):
         return state
 
     def _follow(self, state: State, device: Any) -> None:
-        """Moves what belongs to a parameter to where it is now."""
+        """Moves a parameter's state to its current device."""
         for name, value in state.items():
             if name not in self.numbers and isinstance(value, Tensor):
                 state[name] = value.to(device)
 
     def _advance(self, group: ParamGroup, state: State) -> State:
         if "step" in state:
-            # A tensor in place; where a step is captured, a stand-in of the number.
+            # Updates the tensor in place; while a step is captured, a stand-in for the number.
             state["step"] += 1
         return state
 
@@ -237,7 +236,8 @@ class ElementwiseOptimizer(Optimizer):
         return state
 
     def _apply(self, group: ParamGroup, p: Tensors, g: Tensors, s: State) -> None:
-        """The rule, after what options of all optimizers do to the parameter and its gradient."""
+        """The rule, after the options of all optimizers are applied to the parameter and its
+        gradient."""
         if group.get("maximize"):
             g = -g
         weight_decay = group.get("weight_decay", 0)
@@ -286,14 +286,14 @@ def _has_options(group: ParamGroup) -> bool:
 
 
 def at_once(operator: str, *lists: Sequence[Tensor]) -> bool:
-    """Whether a backend has a kernel for a whole step and takes these tensors, which have no
-    methods of their own."""
+    """Whether a backend has a kernel for a whole step and accepts these tensors, which must not
+    override methods."""
     plain = all(type(each) in _PLAIN for tensors in lists for each in tensors)
     return plain and runs_at_once(operator, lists)
 
 
 def _real(value: Any) -> Any:
-    """A complex tensor as a real one with one dimension more; anything else as it is."""
+    """A complex tensor as a real one with one more dimension; anything else unchanged."""
     if isinstance(value, Tensor) and value.is_complex():
         return plugrad.view_as_real(value)
     return value
@@ -319,7 +319,7 @@ def loss_of(closure: Callable[[], Any] | None) -> Any:
 
 
 def value_of(number: Any, group: ParamGroup) -> Number:
-    """A number in a state: its value, or a tensor where it has to stay on the device."""
+    """A number in a state: its value, or a tensor if it must stay on the device."""
     if isinstance(number, TensorList):
         number = number.tensors[0]
     if not isinstance(number, Tensor) or group.get("capturable"):
@@ -328,8 +328,8 @@ def value_of(number: Any, group: ParamGroup) -> Number:
 
 
 def at_hand(number: Number, group: ParamGroup) -> Number:
-    """A rate as Python's number, if that takes no waiting for a device and loses no gradient. A
-    tensor where the step is to be captured: its value differs from run to run."""
+    """A rate as a Python number, if that does not wait for a device or lose a gradient. A tensor if
+    the step is captured, because its value differs between runs."""
     if not isinstance(number, Tensor) or group.get("capturable") or number.requires_grad:
         return number
     return number.item() if number.device.type == "cpu" else number

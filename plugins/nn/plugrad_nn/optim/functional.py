@@ -1,6 +1,6 @@
 """Optimizers as functions of lists of tensors, for programs that keep the state themselves.
 
-`adam(params, grads, exp_avgs, ...)` does what one step of `Adam` does, in place. Functions have
+`adam(params, grads, exp_avgs, ...)` makes one step of `Adam`, in place. Functions have
 PyTorch's arguments and their order, from the table below.
 """
 
@@ -168,7 +168,7 @@ def _run(
     optimizer.defaults = {}
     pairs = list(zip(params, grads, strict=True))
     for place, (parameter, _) in enumerate(pairs):
-        # In PyTorch's order, of which the step is the first.
+        # In PyTorch's order; the step comes first.
         optimizer.state[parameter] = {
             key: tensors[place]
             for key, tensors in reversed(lists.items())

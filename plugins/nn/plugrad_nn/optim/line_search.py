@@ -19,7 +19,7 @@ Number = Any
 
 @dataclass
 class Point:
-    """What is known at one step size; the slope is the gradient times the direction."""
+    """The values at one step size; the slope is the gradient times the direction."""
 
     size: Number
     loss: float
@@ -28,7 +28,7 @@ class Point:
 
 
 def cubic_minimum(a: Point, b: Point, bounds: tuple[Number, Number] | None = None) -> Number:
-    """Where the cubic through two points has its minimum, within bounds; else halfway."""
+    """The minimum of the cubic through two points, within bounds; else the midpoint."""
     low, high = bounds or ((a.size, b.size) if a.size <= b.size else (b.size, a.size))
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.size - b.size)
     square = d1**2 - a.slope * b.slope
@@ -55,11 +55,11 @@ def strong_wolfe(
 
     Args:
         evaluate: the loss and the gradient at a step size.
-        direction: which way to go.
+        direction: the search direction.
         start: the point of step size 0.
         size: the first size to try.
         tolerance_change: the length of an interval that is not searched further.
-        max_evaluations: how often the search goes on.
+        max_evaluations: the largest number of evaluations.
         sufficient_decrease, curvature: the constants of the conditions, c1 and c2.
 
     Returns:
@@ -113,7 +113,7 @@ def strong_wolfe(
         low, high = sorted((best.size, other.size), key=float)
         margin = 0.1 * (high - low)
         if min(high - size, size - low) < margin:
-            # The second time in a row it has to stay away from the ends.
+            # The second time in a row, it must stay away from the ends.
             if close_to_an_end or size >= high or size <= low:
                 size = high - margin if abs(size - high) < abs(size - low) else low + margin
                 close_to_an_end = False

@@ -15,7 +15,7 @@ __all__ = ["Muon"]
 
 
 class Muon(Optimizer):
-    """Momentum whose matrix is made orthogonal, roughly, before the step along it.
+    """Momentum with an approximately orthogonalized matrix as the step.
 
     Args:
         params: matrices; embeddings, biases and output layers are for another optimizer.

@@ -34,7 +34,7 @@ Step: TypeAlias = Callable[..., Any]
 
 
 class _RequiredParameter:
-    """The value of an option in `defaults` that every group has to give."""
+    """The value of an option in `defaults` that every group must set."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -87,11 +87,11 @@ class Optimizer:
     class's `step` runs its hooks, and is one range of the profiler.
 
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with "params" and options of their own.
+        params: tensors, (name, tensor) pairs, or dicts with "params" and their own options.
         defaults: the options of groups that do not give them.
 
     Raises:
-        TypeError: `params` is a tensor, or contains something else than tensors.
+        TypeError: `params` is a tensor, or contains anything but tensors.
         ValueError: there are no parameters, one is not a leaf, or one is in two groups.
 
     Attributes:
@@ -433,11 +433,11 @@ def _fit(value: Any, parameter: Tensor, group: ParamGroup, key: object = None) -
     return deepcopy(value)
 
 
-# What optimizers outside of PyTorch import from `torch.optim.optimizer`.
+# Names that third-party optimizers import from `torch.optim.optimizer`.
 
 
 def _get_value(x: Any) -> Any:
-    """The number in a 0-dim tensor; anything else as it is."""
+    """The number in a 0-dim tensor; anything else unchanged."""
     return x.item() if isinstance(x, Tensor) else x
 
 
@@ -449,12 +449,12 @@ def _get_scalar_dtype(is_fused: bool | None = None) -> Any:
 
 
 def _to_scalar(x: Any) -> Any:
-    """A tensor of one element without its dimensions; anything else as it is."""
+    """A tensor of one element without its dimensions; anything else unchanged."""
     return x.squeeze() if isinstance(x, Tensor) and x.ndim else x
 
 
 def _view_as_real(params: list[Any], *state_and_grads: list[Any]) -> None:
-    """Replaces complex parameters, and what is at their place in the other lists, by real views."""
+    """Replaces complex parameters, and their counterparts in the other lists, by real views."""
     for number, parameter in enumerate(params):
         if plugrad.is_complex(parameter):
             for tensors in (params, *state_and_grads):

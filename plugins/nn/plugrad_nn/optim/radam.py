@@ -91,7 +91,7 @@ class RAdam(ElementwiseOptimizer):
         mean = s["exp_avg"].lerp_(g, 1 - beta1)
         mean_square = s["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2)
         correction = 1 - beta2**step
-        # How many gradients the mean square stands for, at most and now.
+        # The effective number of gradients in the mean square: its limit and its current value.
         most = 2 / (1 - beta2) - 1
         now = most - 2 * step * beta2**step / correction
         direction = mean / (1 - beta1**step) * _to_scalar(group["lr"])

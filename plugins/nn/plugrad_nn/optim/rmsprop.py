@@ -26,7 +26,7 @@ class RMSprop(ElementwiseOptimizer):
         alpha: the decay of the running mean square.
         eps: added to the root.
         weight_decay: adds weight_decay * p to the gradient.
-        momentum: the decay of a running sum of steps, along which it goes then.
+        momentum: the decay of a running sum of steps, which is then the step.
         centered: takes the variance of the gradient in place of its mean square.
         foreach: update all parameters that are alike together.
         maximize: climbs instead.

@@ -23,7 +23,7 @@ class Rprop(ElementwiseOptimizer):
     Args:
         params: parameters or parameter groups.
         lr: the first size of steps.
-        etas: what a size is multiplied by when the sign changes, and when it does not.
+        etas: the factors of a step size when the sign changes, and when it does not.
         step_sizes: the least and the largest size.
         foreach: update all parameters that are alike together.
         maximize: climbs instead.

@@ -1,4 +1,5 @@
-"""SparseAdam: for sparse gradients, of which there are none; it says what to take instead."""
+"""SparseAdam: for sparse gradients, which plugrad does not have; its error names the
+alternative."""
 
 from __future__ import annotations
 

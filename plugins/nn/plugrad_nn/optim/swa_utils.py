@@ -133,14 +133,14 @@ def _can_lerp(tensor: Tensor) -> bool:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages over all updates.
+    """A copy of a model with parameters averaged over all updates.
 
     Args:
         model: the model to average.
         device: the device of the average.
         avg_fn: gives the new average of (average, parameter, count); the mean by default.
         multi_avg_fn: does that in place for lists of tensors of one dtype and device.
-        use_buffers: averages the buffers, too; else they are those of the last model.
+        use_buffers: also average the buffers; otherwise they are those of the last model.
 
     Raises:
         AssertionError: both `avg_fn` and `multi_avg_fn` are given.
@@ -220,8 +220,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Recomputes the running statistics of a model's batch norms from all data.
 
     Args:
-        loader: batches, or tuples and lists whose first member is one.
-        model: whose statistics are replaced; it is as it was, training or not, afterwards.
+        loader: batches, or tuples and lists with a batch as the first member.
+        model: the model whose statistics are replaced; its training mode is restored.
         device: where batches are moved to before.
 
     >>> import plugrad
@@ -253,7 +253,7 @@ class SWALR(LRScheduler):
     """Moves from the current rates to `swa_lr` within `anneal_epochs`, and stays there.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         swa_lr: the last rate, one number or one for each group.
         anneal_epochs: how long it takes.
         anneal_strategy: "cos" or "linear".

@@ -19,10 +19,9 @@ def swap_in_optimizer_params_and_state(
     swapin_parameters: dict[str, Tensor],
     swapin_optim_state: dict[str, Any],
 ) -> Iterator[None]:
-    """A block in which `optimizer` has the given parameters and state; it gets its own back.
-
-    A step in the block writes to the given tensors. What it assigns anew, such as another rate,
-    is forgotten at the end of the block.
+    """A block in which `optimizer` has the given parameters and state; afterwards its own are
+    restored. A step in the block writes to the given tensors. New assignments, such as another
+    rate, are lost at the end of the block.
 
     Args:
         optimizer: one that has made a step.
@@ -30,8 +29,8 @@ def swap_in_optimizer_params_and_state(
         swapin_optim_state: as `optimizer.state_dict()` gives it.
 
     Raises:
-        RuntimeError: the optimizer has no state yet, or what is given has other numbers of
-            parameters or groups; nothing is changed then.
+        RuntimeError: the optimizer has no state yet, or the numbers of parameters or groups differ;
+            then nothing is changed.
 
     >>> import plugrad
     >>> p = plugrad.nn.Parameter(plugrad.ones(1))

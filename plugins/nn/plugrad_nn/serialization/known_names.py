@@ -1,5 +1,5 @@
-"""What a pickle of PyTorch's may name: tensors, storages, dtypes, plain containers, and what the
-user allowed."""
+"""The names allowed in PyTorch's pickles: tensors, storages, dtypes, plain containers, and names
+that the user allowed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _get_layout(name: Any) -> str:
     return plugrad.strided
 
 
-# By name: what PyTorch allows, too.
+# Names that PyTorch also allows.
 TENSOR_NAMES: Final[dict[str, Any]] = {
     **{f"torch.{name}": dtype for name, dtype in DTYPES.items()},
     **{f"torch.{name}": storage for name, storage in STORAGES.items()},
@@ -76,7 +76,7 @@ _NOT_THERE: Final = {
 }
 
 
-# What may be called of this, with which arguments.
+# The allowed calls, with their arguments.
 
 
 def _make_size(args: tuple[Any, ...]) -> plugrad.Size:
@@ -93,7 +93,7 @@ def _make_device(args: tuple[Any, ...]) -> Any:
 
 
 def _pairs(items: Any) -> Any:
-    """What dicts are made of, once its keys are checked."""
+    """The source of dicts, after a check of its keys."""
     if not isinstance(items, dict | list | tuple):
         raise ValueError("a dict is made of a dict or of pairs")
     for item in items:
@@ -172,7 +172,7 @@ class KnownNames:
 
         Raises:
             NotAllowedError: it is not allowed.
-            NotImplementedError: it stands for tensors that plugrad does not have.
+            NotImplementedError: it is a kind of tensor that plugrad does not have.
         """
         full = f"{module}.{name}"
         if module.partition(".")[0] in BLOCKED_MODULES:
@@ -187,7 +187,7 @@ class KnownNames:
         raise NotAllowedError(not_allowed(full))
 
     def call(self, function: Any, args: tuple[Any, ...]) -> Any:
-        """What an allowed function or class returns.
+        """The result of an allowed function or class.
 
         Raises:
             NotAllowedError: it is not allowed.
@@ -243,7 +243,7 @@ class KnownNames:
 
 
 def set_state_of(instance: Any, state: Any) -> None:
-    """What pickle does with the state of an object."""
+    """Sets the state of an object, as pickle does."""
     if hasattr(instance, "__setstate__"):
         instance.__setstate__(state)
         return

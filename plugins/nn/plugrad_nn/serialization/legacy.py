@@ -28,7 +28,7 @@ PROTOCOL_VERSION: Final = 1001
 
 
 class _Storages:
-    """Where the storages of a file lie, and those that are loaded.
+    """The positions of a file's storages, and the loaded storages.
 
     Args:
         places: the first byte and the length, by key.
@@ -44,7 +44,7 @@ class _Storages:
         self._known: dict[Any, Any] = {}
 
     def load(self, identifier: Any) -> Any:
-        """The storage for what the pickle asks for."""
+        """The storage for a persistent id in the pickle."""
         wanted = StorageIdentifier(identifier)
         view = wanted.rest[0] if wanted.rest else None
         key = (wanted.key, None if view is None else str(view), wanted.dtype)
@@ -99,12 +99,12 @@ def load_legacy(
     weights_only: bool,
     options: dict[str, Any],
 ) -> Any:
-    """The object in a file of the old format; the file stands behind it afterwards.
+    """The object in a file of the old format; afterwards the file's position is after it.
 
     Raises:
-        RuntimeError: the file has another format, or a device is not there.
+        RuntimeError: the file has another format, or a device does not exist.
         EOFError: it is cut off.
-        pickle.UnpicklingError: it is damaged, or names what is not allowed.
+        pickle.UnpicklingError: it is damaged, or contains a name that is not allowed.
     """
     _read_head(file, called)
     start = file.tell()
@@ -131,7 +131,8 @@ def names_in_legacy(file: BinaryIO, called: str) -> list[str]:
 
 
 class _Reader:
-    """What unpicklers use of a file, with a place of its own: others move that of the file."""
+    """The methods of a file that unpicklers use, with its own position, because others move the
+    file's."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

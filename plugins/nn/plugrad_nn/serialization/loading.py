@@ -41,9 +41,9 @@ def load(
             function of a tensor that returns one). By default all tensors are on the device
             from which they were saved.
         pickle_module: only Python's pickle is possible.
-        weights_only: False lets PyTorch files create any object, which can run any program: only
-            for files from people you trust. By default True: tensors, plain containers, numbers
-            and what `plugrad.serialization.add_safe_globals` allows.
+        weights_only: False lets PyTorch files create any object, which can run any program: use it
+            only for files from people you trust. By default True: tensors, plain containers,
+            numbers, and names allowed by `plugrad.serialization.add_safe_globals`.
         mmap: leave the tensors of a zip file in it until they are used; `f` must be a path.
         pickle_load_args: with ``weights_only=False``, arguments of Python's `pickle.load`.
 
@@ -146,7 +146,7 @@ def get_unsafe_globals_in_checkpoint(f: PathOrFile) -> list[str]:
 
 
 def format_of(file: BinaryIO) -> str:
-    """The format of what follows in a file: "safetensors", "zip", "legacy" or "index".
+    """The format of the rest of a file: "safetensors", "zip", "legacy" or "index".
 
     Raises:
         EOFError: nothing follows.
@@ -172,7 +172,7 @@ def format_of(file: BinaryIO) -> str:
         return "legacy"
     if head.lstrip()[:1] == b"{":
         return "index"
-    # What the library says of it names the file.
+    # The library's message already names the file.
     return "safetensors"
 
 

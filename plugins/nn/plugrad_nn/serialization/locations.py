@@ -22,7 +22,7 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
     """Say how storages of further devices are tagged in files, and restored.
 
     Args:
-        priority: functions with a lower number are asked first; all before plugrad's own.
+        priority: functions with a lower number are called first, and all before plugrad's own.
         tagger: gets a storage, returns its tag or None.
         deserializer: gets a storage on the CPU and a tag, returns the storage to use or None.
 
@@ -63,7 +63,7 @@ def default_restore_location(storage: Storage, location: str) -> Storage:
         location: the tag, such as ``"cuda:0"``.
 
     Raises:
-        RuntimeError: the tag names no device, or one that is not there.
+        RuntimeError: the tag names no device, or a device that does not exist.
 
     >>> import plugrad
     >>> storage = plugrad.ones(2).untyped_storage()
@@ -98,10 +98,10 @@ def _not_there(location: str, error: Exception) -> RuntimeError:
 
 
 def restore_function(map_location: MapLocation) -> Callable[[Storage, str], Storage]:
-    """What `load` calls with each storage, on the CPU, and its tag.
+    """The function that `load` calls with each storage, on the CPU, and its tag.
 
     Raises:
-        TypeError: `map_location` is none of what it can be.
+        TypeError: `map_location` has another type.
     """
     if map_location is None:
         return default_restore_location

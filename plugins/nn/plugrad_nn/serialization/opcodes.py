@@ -1,7 +1,7 @@
-"""Reads a pickle by rules of its own: an interpreter of pickle's instructions that runs nothing.
+"""Reads a pickle safely: an interpreter of pickle's instructions that runs no code from it.
 
-What a pickle may name, call and make is decided by a `Names`. Besides, nothing that a file says can
-make this crash or use much more memory than the file is long.
+A `Names` decides what a pickle may name, call and make. No file can make this crash or use much
+more memory than the length of the file.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any, BinaryIO, Final, Protocol
 
 import plugrad
 
-# Hashing a tuple visits all that is in it, without a limit of its own.
+# Hashing a tuple visits everything in it, without a limit.
 DEEPEST_KEY: Final = 20
 LARGEST_KEY: Final = 100_000
 
 
 class NotAllowedError(pickle.UnpicklingError):
-    """A pickle names or calls what it must not."""
+    """A pickle names or calls something that is not allowed."""
 
 
 class Names(Protocol):
-    """What a pickle may name, and what becomes of it."""
+    """The names that a pickle may use, and their objects."""
 
     def find(self, module: str, name: str) -> Any:
         """The object behind a name; NotAllowedError if it is not allowed."""
 
     def call(self, function: Any, args: tuple[Any, ...]) -> Any:
-        """What an allowed function or class returns; NotAllowedError for others."""
+        """The result of an allowed function or class; NotAllowedError for others."""
 
     def new(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of an allowed class, not yet initialised; NotAllowedError for others."""
@@ -52,9 +52,9 @@ class SafeUnpickler:
     """Reads one pickle from a file.
 
     Args:
-        file: stands where the pickle begins, and afterwards where it ends.
+        file: its position is the start of the pickle, and afterwards its end.
         length: how many bytes are left in the file.
-        names: what it may name.
+        names: the allowed names.
         persistent_load: the object for an identifier that the writer chose, which is a storage.
     """
 
@@ -67,7 +67,7 @@ class SafeUnpickler:
     ) -> None:
         self._file = file
         self._left = length
-        # What functions copy must not be a multiple of what there is to read.
+        # Functions must not copy a multiple of the data in the file.
         self._copies_left = 4 * length + 1_000_000
         self._names = names
         self._persistent_load = persistent_load
@@ -125,7 +125,7 @@ class SafeUnpickler:
     # The stack.
 
     def _items(self) -> list[Any]:
-        """What lies on the stack since the last mark."""
+        """The items on the stack since the last mark."""
         items = self._stack
         self._stack = self._marks.pop()
         return items
@@ -241,7 +241,7 @@ class SafeUnpickler:
 
 
 def check_key(key: Any) -> None:
-    """Refuse keys whose hash takes very long or very much stack.
+    """Refuse keys that take very long or very much stack to hash.
 
     Raises:
         TypeError: the key is a list, a dict or the like.

@@ -108,7 +108,7 @@ class set_default_mmap_options:
     It is a context manager, too: then for the block only.
 
     Args:
-        flags: `mmap.MAP_PRIVATE`, the default: what is written stays in this process; or
+        flags: `mmap.MAP_PRIVATE`, the default: writes stay in this process; or
             `mmap.MAP_SHARED`: it goes to the file.
 
     Raises:
@@ -146,10 +146,9 @@ def writes_to_the_file() -> bool:
 
 @contextlib.contextmanager
 def skip_data(materialize_fake_tensors: bool = False) -> Iterator[None]:
-    """Context manager: `save` leaves room for the elements of tensors, which are to be written
-    later, and `load` does not read them.
-
-    Both concern the format "pt" only. What is not written is zeros, what is not read has any value.
+    """Context manager: `save` reserves space for the elements of tensors without writing them, and
+    `load` does not read them. Both apply only to the format "pt". Elements that were not written
+    are zeros; elements that were not read have arbitrary values.
 
     Args:
         materialize_fake_tensors: accepted because PyTorch has it; there are no fake tensors.

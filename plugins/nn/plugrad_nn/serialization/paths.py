@@ -34,7 +34,7 @@ def called(f: PathOrFile) -> str:
 
 @contextlib.contextmanager
 def opened(f: PathOrFile) -> Iterator[BinaryIO]:
-    """A binary file to read from, at the place where it stands, in which one can seek.
+    """A seekable binary file, read from its current position.
 
     Raises:
         TypeError: `f` is neither a path nor a binary file.
@@ -58,7 +58,7 @@ def opened(f: PathOrFile) -> Iterator[BinaryIO]:
 
 
 def _seekable(source: Any) -> BinaryIO:
-    """The file itself, or what is left in it."""
+    """The file itself, or a copy of its rest."""
     try:
         nothing = source.read(0)
         seekable = hasattr(source, "seek") and hasattr(source, "tell")
@@ -84,7 +84,7 @@ def write(f: PathOrFile, write_to: Callable[[BinaryIO], None]) -> None:
 
     Raises:
         TypeError: `f` is neither a path nor a binary file.
-        OSError: the path cannot be written; what was there stays.
+        OSError: the path cannot be written; an existing file stays.
     """
     path = path_of(f)
     if path is not None:

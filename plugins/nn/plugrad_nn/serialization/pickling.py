@@ -22,14 +22,14 @@ from plugrad_nn.serialization.storage_types import NAMES_OF_STORAGES
 
 
 class Name:
-    """Stands for something that a pickle names, which need not be there."""
+    """A placeholder for a name in a pickle, which need not exist."""
 
     def __init__(self, module: str, name: str) -> None:
         self.module = module
         self.name = name
 
     def __call__(self) -> None:
-        """Pickle asks for this of what it writes a call of."""
+        """Pickle needs this for objects that it writes as a call."""
 
 
 REBUILD_TENSOR: Final = Name("torch._utils", "_rebuild_tensor_v2")
@@ -74,7 +74,7 @@ class SavedStorage:
         self.location = location_tag(storage)
 
     def identifier(self) -> tuple[Any, ...]:
-        """What stands for it in the pickle."""
+        """Its representation in the pickle."""
         kind = UNTYPED if self.dtype is None else STORAGE_NAMES[self.dtype]
         count = self.nbytes if self.dtype is None else self.nbytes // self.dtype.itemsize
         return ("storage", kind, self.key, self.location, count)
@@ -91,7 +91,7 @@ _PythonPickler: Any = pickle._Pickler
 
 
 class TorchPickler(_PythonPickler):  # type: ignore[misc]  # typeshed has little of it
-    """Python's pickler in Python, since the one in C can only write names of things that are there.
+    """Python's pickler in Python, because the one in C can only write names of existing objects.
 
     Args:
         file: gets the pickle.
@@ -137,7 +137,7 @@ class TorchPickler(_PythonPickler):  # type: ignore[misc]  # typeshed has little
         super().save(obj, save_persistent_id)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
-        """Write a name; that of PyTorch's for what is plugrad's own."""
+        """Write a name; for plugrad's own objects, PyTorch's name."""
         known = CLASS_NAMES.get(obj) if isinstance(obj, type) else None
         if known is None:
             super().save_global(obj, name)
@@ -158,17 +158,17 @@ class TorchPickler(_PythonPickler):  # type: ignore[misc]  # typeshed has little
         if data or self.proto >= 3:
             _PythonPickler.dispatch[bytes](self, data)
         else:
-            # Else a call of `bytes`, which PyTorch does not allow.
+            # Otherwise it would be a call of `bytes`, which PyTorch does not allow.
             self._save_call(codecs.encode, ("", "latin1"), data)
 
     def _save_dtype(self, dtype: plugrad.dtype) -> None:
         self._save_named(("torch", dtype.name), dtype)
 
     def _save_named(self, name: tuple[str, str], obj: Any) -> None:
-        """Write a name for an object that is there."""
+        """Write a name for an existing object."""
         before = len(self.memo)
         self._save_name(Name(*name))
-        # What was memoized is the object.
+        # The memo refers to the object.
         entry = list(self.memo)[-1] if len(self.memo) > before else None
         if entry is not None:
             index, _ = self.memo.pop(entry)
@@ -232,7 +232,7 @@ class TorchPickler(_PythonPickler):  # type: ignore[misc]  # typeshed has little
         return function, (saved, *rest)
 
     def _placed(self, tensor: Tensor) -> tuple[SavedStorage, int, tuple[int, ...]]:
-        """The storage to write for a tensor, and where it lies in that."""
+        """The storage to write for a tensor, and the tensor's position in it."""
         dtype = tensor.dtype if tensor.dtype in STORAGE_NAMES else None
         storage = tensor.untyped_storage()
         offset, stride = tensor.storage_offset(), tuple(tensor.stride())
@@ -276,7 +276,7 @@ TorchPickler.dispatch.update(
 
 
 def attributes_of(tensor: Tensor) -> dict[str, Any] | None:
-    """What the user has attached to a tensor."""
+    """The user's attributes of a tensor."""
     found = {name: value for name, value in vars(tensor).items() if name not in _FIELDS}
     if isinstance(tensor, Buffer):
         # PyTorch knows buffers by it.
@@ -305,7 +305,7 @@ def _lies_there(tensor: Tensor, storage: Any, offset: int, stride: tuple[int, ..
         return False
     if tensor.device.type != "cpu":
         return True
-    # An array that others made may have gaps, or lie in another order.
+    # An array from elsewhere may have gaps or another memory order.
     memory = np.asarray(storage)
     begin = memory.ctypes.data
     return bool(begin == storage.data_ptr() and begin + offset * size == tensor.data_ptr())

@@ -1,7 +1,6 @@
-"""Makes tensors of what a file of PyTorch's says: storages, and where in them a tensor lies.
-
-The functions that PyTorch's files call are methods here. A file may have been written by anybody:
-they check all that they are given.
+"""Rebuilds tensors from PyTorch's files: from storages, and positions of tensors in them. The
+functions that PyTorch's files call are methods here. Files are untrusted, so they check all
+arguments.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class LoadedStorage:
     """A storage of a file.
 
     Attributes:
-        storage: what programs see of it; on its device.
-        dtype: what a file says that it holds; None of bytes.
+        storage: the storage that programs see, on its device.
+        dtype: its dtype in the file; None for bytes.
         host: its bytes, if it is on the CPU.
         base: a vector on its memory, if it is elsewhere.
-        swapped: whether its bytes are in the other order, until a tensor tells its dtype.
+        swapped: whether its bytes have the other byte order, until a tensor gives its dtype.
     """
 
     storage: Any
@@ -104,7 +103,7 @@ class Rebuilder:
         backward_hooks: Any,
         metadata: Any = None,
     ) -> Tensor:
-        """The same, with what a tensor says about itself; hooks are not in files."""
+        """The same, with the tensor's attributes; files contain no hooks."""
         made = self.rebuild_tensor(storage, offset, size, stride)
         return _finished(made, requires_grad, metadata)
 
@@ -152,7 +151,7 @@ class Rebuilder:
         return _finished(made, requires_grad, None)
 
     def rebuild_from_numpy(self, data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
-        """A tensor of a device whose tensors are saved as arrays."""
+        """A tensor from a device with tensors saved as arrays."""
         _check(isinstance(data, np.ndarray), "expected a NumPy array", data)
         made = plugrad.from_numpy(data).to(_dtype(dtype))
         return self.rebuild_from_cpu_tensor(made, dtype, device, requires_grad)
@@ -162,7 +161,7 @@ class Rebuilder:
     ) -> Tensor:
         """The same, from a tensor on the CPU."""
         _check(isinstance(data, Tensor), "expected a tensor", data)
-        # Asked for the device only: what comes back has no elements.
+        # Called only to find the device: the result has no elements.
         nothing = plugrad.empty(0, dtype=plugrad.uint8).untyped_storage()
         place = self._restore(nothing, str(device)).device
         return _finished(data.to(_dtype(dtype)).to(place), requires_grad, None)
@@ -204,7 +203,7 @@ def _typed(vector: Tensor) -> Any:
 def _tensor_on(
     loaded: LoadedStorage, dtype: plugrad.dtype, offset: Any, size: Any, stride: Any
 ) -> Tensor:
-    """The tensor that lies in a storage from an element on."""
+    """The tensor in a storage, from an element on."""
     sizes, strides = _layout(size, stride)
     _check(type(offset) is int and offset >= 0, "expected an offset of at least 0", offset)
     count = math.prod(sizes)

@@ -8,20 +8,20 @@ from typing import Any, Final
 
 SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 
-# What can run any program is not for allowing.
+# Names that can run any program cannot be allowed.
 BLOCKED_MODULES: Final = frozenset({"sys", "os", "posix", "nt"})
 
 _allowed: dict[str, SafeGlobal] = {}
 
 
 def add_safe_globals(safe_globals: Sequence[SafeGlobal]) -> None:
-    """Allow classes and functions that `load` may then use where a file names them.
+    """Allow `load` to use these classes and functions when a file names them.
 
-    Allow only what is harmless whatever it is called with: the file decides about that.
+    Allow only names that are harmless with any arguments, because the file chooses the arguments.
 
     Args:
-        safe_globals: classes and functions; or pairs of one and the full name that stands for it in
-            files, such as ``(Config, "old_package.Config")``.
+        safe_globals: classes and functions, or pairs of one and its full name in files, such as
+            ``(Config, "old_package.Config")``.
 
     Raises:
         TypeError: an entry is neither.
@@ -39,7 +39,7 @@ def add_safe_globals(safe_globals: Sequence[SafeGlobal]) -> None:
 
 
 def get_safe_globals() -> list[SafeGlobal]:
-    """What `add_safe_globals` and `safe_globals` have allowed.
+    """The names that `add_safe_globals` and `safe_globals` have allowed.
 
     >>> import fractions, plugrad
     >>> with plugrad.serialization.safe_globals([fractions.Fraction]):
@@ -85,14 +85,14 @@ def safe_globals(safe_globals: Sequence[SafeGlobal]) -> Iterator[None]:
 
 
 def allowed() -> dict[str, Any]:
-    """What is allowed now, by the names in files."""
+    """The currently allowed objects, by their names in files."""
     return {
         name: entry[0] if isinstance(entry, tuple) else entry for name, entry in _allowed.items()
     }
 
 
 def name_of(entry: SafeGlobal) -> str:
-    """The full name that stands for an entry in files."""
+    """The full name of an entry in files."""
     if isinstance(entry, tuple):
         return entry[1]
     return f"{entry.__module__}.{entry.__qualname__}"

@@ -1,7 +1,7 @@
 """Reads and writes safetensors files, with the library of that name.
 
-The tensors are ordinary entries, which any reader of the format finds. What the format has no place
-for (nesting, tuples, integer keys, numbers, the order of names) stands as JSON in its metadata,
+The tensors are ordinary entries, which any reader of the format finds. Everything that the format
+cannot store (nesting, tuples, integer keys, numbers, the order of names) is JSON in its metadata,
 under the key "plugrad".
 """
 
@@ -28,10 +28,11 @@ STRUCTURE_KEY = "plugrad"
 
 
 def encoded(obj: Any, metadata: Mapping[str, str] | None) -> Callable[[BinaryIO], None]:
-    """What writes an object to a file, once all of it is known to fit the format.
+    """A function that writes an object to a file, made after a check that everything fits the
+    format.
 
     Raises:
-        TypeError: `obj` holds what cannot be stored, or `metadata` is not text.
+        TypeError: `obj` contains something that cannot be stored, or `metadata` is not text.
         ValueError: `obj` contains itself or is nested too deep; or `metadata` uses our key.
     """
     structure, arrays = encode(obj)
@@ -48,12 +49,12 @@ def encoded(obj: Any, metadata: Mapping[str, str] | None) -> Callable[[BinaryIO]
 
 
 def load(file: BinaryIO, name: str, map_location: Any) -> Any:
-    """What a safetensors file holds: a dict of tensors, or what `save` got.
+    """The contents of a safetensors file: a dict of tensors, or the object passed to `save`.
 
     Raises:
         ValueError: the file is broken.
         TypeError: it holds a dtype that plugrad has not.
-        RuntimeError: a tensor was saved on a device that is not there.
+        RuntimeError: a tensor was saved on a device that does not exist here.
     """
     arrays, text = _read(file, name)
     if STRUCTURE_KEY in text:
@@ -156,7 +157,7 @@ def _read_path(path: Path, called: str) -> tuple[dict[str, Array], dict[str, str
         raise ValueError(f"load: {called} is not a safetensors file: {error}") from error
 
 
-# What the library writes but does not read for NumPy.
+# dtypes that the library writes but does not read for NumPy.
 _FLOAT8: Final = {"F8_E4M3": plugrad.float8_e4m3fn, "F8_E5M2": plugrad.float8_e5m2}
 
 

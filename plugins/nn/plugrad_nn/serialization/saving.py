@@ -31,7 +31,7 @@ def save(
             files, dict keys are strings or integers, and plain values are None, bool, int, float
             and str. In PyTorch files, it can be any object that can be pickled; `load` makes
             tensors, plain containers and numbers of them, and other objects only on request.
-        f: a path, whose file is replaced only once all is written, or a binary file.
+        f: a path, which is replaced only when everything is written, or a binary file.
         pickle_module: only Python's pickle is possible.
         pickle_protocol: pickle's, with ``format="pt"``. PyTorch reads protocol 2 for certain.
         format: "safetensors", or "pt": PyTorch's format, which `torch.load` reads. In it, tensors

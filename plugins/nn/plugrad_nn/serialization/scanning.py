@@ -8,10 +8,10 @@ from plugrad_nn.serialization.opcodes import SafeUnpickler
 
 
 class Placeholder:
-    """Stands for an object that a pickle describes.
+    """A placeholder for an object in a pickle.
 
     Attributes:
-        name: the full name, of what the pickle names; else empty.
+        name: the full name if the pickle names it; else empty.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -25,15 +25,15 @@ class Placeholder:
 
 
 class Scan:
-    """What was found in a pickle.
+    """The contents found in a pickle.
 
     Args:
-        file: stands where the pickle begins, and afterwards where it ends.
+        file: its position is the start of the pickle, and afterwards its end.
         length: how many bytes are left in the file.
 
     Attributes:
         names: all names, in the order of their first use.
-        identifiers: what storages are asked for by; classes in them are placeholders.
+        identifiers: the persistent ids of storages; classes in them are placeholders.
 
     Raises:
         pickle.UnpicklingError: the pickle is damaged.
@@ -48,7 +48,7 @@ class Scan:
         self.identifiers.append(identifier)
         return Placeholder()
 
-    # What the unpickler asks.
+    # The lookups of the unpickler.
 
     def find(self, module: str, name: str) -> Placeholder:
         """Notes a name."""

@@ -15,7 +15,7 @@ def load(f: PathOrFile, file: BinaryIO, load_shard: Callable[[Path], Any]) -> di
     """All tensors that an index names, in its order.
 
     Args:
-        f: the path of the index, beside which its shards are.
+        f: the path of the index; its shards are in the same folder.
         file: the index.
         load_shard: reads one shard.
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import plugrad
 
-# Files name the class of a storage. Dtypes that came later have none: they are bytes there.
+# Files name the class of a storage. Later dtypes have no class: they are stored as bytes.
 STORAGES: Final[dict[str, Any]] = {
     name: getattr(plugrad, name)
     for name in (

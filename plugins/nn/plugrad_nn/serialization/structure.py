@@ -1,6 +1,5 @@
-"""The JSON that stands for a nesting of tensors and plain values, and back.
-
-It is part of a file, which anybody may have written: nothing in it is trusted.
+"""Converts nested tensors and plain values to JSON and back. The JSON is part of a file, so it is
+not trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from plugrad import Tensor
 
 # The one name that an entry of the format cannot have.
 RESERVED_NAME = "__metadata__"
-# Python and its reader of JSON run out of stack somewhere behind.
+# Python and its JSON reader run out of stack somewhat above this.
 DEEPEST = 100
 
 Array = npt.NDArray[Any]
@@ -37,7 +36,7 @@ def encode(obj: Any) -> tuple[str, dict[str, Array]]:
 
 
 def decode(text: str, arrays: Mapping[str, Array], make_tensor: MakeTensor) -> Any:
-    """What `encode` got.
+    """The inverse of `encode`.
 
     Raises:
         ValueError: the text is none that `encode` writes.
@@ -88,7 +87,7 @@ def _encode_tensor(tensor: Tensor, path: str, arrays: dict[str, Array]) -> dict[
     while name in arrays or name == RESERVED_NAME:
         name += "_"
     try:
-        # The library writes memory as it lies.
+        # The library writes memory in its current order.
         array = np.asarray(tensor.numpy(force=True), order="C")
     except (RuntimeError, TypeError, NotImplementedError) as error:
         raise TypeError(f"save: the tensor at {path} cannot be stored: {error}") from error

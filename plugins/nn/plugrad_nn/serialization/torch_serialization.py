@@ -19,7 +19,7 @@ STORAGE_KEY_SEPARATOR: Final = ","
 
 
 class StorageType:
-    """The dtype that a class of storages, by the name that files have for it, stands for.
+    """The dtype for the name of a storage class in files.
 
     Args:
         name: such as ``"FloatStorage"``.
@@ -45,9 +45,9 @@ class StorageType:
 
 
 class SourceChangeWarning(Warning):
-    """What PyTorch warns with when the source of a class differs from that in an old file.
-
-    plugrad does not read the source in files, and does not warn with it. Programs filter it.
+    """PyTorch's warning when the source of a class differs from that in an old file. plugrad does
+    not read the source in files, and never gives this warning. It exists for programs that filter
+    it.
 
     >>> import plugrad, warnings
     >>> warnings.simplefilter("ignore", plugrad.serialization.SourceChangeWarning)
@@ -56,7 +56,7 @@ class SourceChangeWarning(Warning):
 
 @contextlib.contextmanager
 def mkdtemp() -> Iterator[str]:
-    """Context manager: a new folder, which goes away with all that is in it after the block.
+    """Context manager: a new folder, which is deleted with its contents after the block.
 
     >>> import os, plugrad
     >>> with plugrad.serialization.mkdtemp() as folder:
@@ -75,7 +75,7 @@ def check_module_version_greater_or_equal(
     """Whether a module's ``__version__`` is at least the one given.
 
     Args:
-        module: whose version is compared.
+        module: the module with the version to compare.
         req_version_tuple: the parts of the least version; each part of the module's is converted
             to its type.
         error_if_malformed: False warns, and answers True, where the version cannot be read.

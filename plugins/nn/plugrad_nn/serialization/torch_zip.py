@@ -25,7 +25,7 @@ from plugrad_nn.serialization.zip_reading import ZipRecords
 
 
 class StorageIdentifier:
-    """What a pickle says of a storage: a tuple of five, after the word "storage".
+    """A storage's persistent id in a pickle: a tuple of five, after the word "storage".
 
     Attributes:
         dtype: None if it is untyped.
@@ -65,7 +65,7 @@ def _dtype_of(kind: Any) -> plugrad.dtype | None:
 
 
 class ZipStorages:
-    """The storages of a zip file, each of which is read once.
+    """The storages of a zip file; each is read once.
 
     Args:
         mapped: leave the bytes in the file until they are used.
@@ -79,7 +79,7 @@ class ZipStorages:
         self._known: dict[str, tuple[Any, plugrad.dtype | None]] = {}
 
     def load(self, identifier: Any) -> Any:
-        """The storage for what the pickle asks for.
+        """The storage for a persistent id in the pickle.
 
         Raises:
             pickle.UnpicklingError: it is not an identifier, or contradicts the file.
@@ -134,8 +134,8 @@ def load_zip(
     """The object in a zip file of PyTorch's.
 
     Raises:
-        RuntimeError: the file is damaged, or a device is not there.
-        pickle.UnpicklingError: it names what is not allowed.
+        RuntimeError: the file is damaged, or a device does not exist.
+        pickle.UnpicklingError: it contains a name that is not allowed.
     """
     records = ZipRecords(file, called)
     if "constants.pkl" in records:

@@ -15,10 +15,10 @@ class TrustedUnpickler(pickle.Unpickler):
     """Python's unpickler, for which the names of PyTorch's tensors are plugrad's.
 
     Args:
-        file: stands where the pickle begins.
+        file: its position is the start of the pickle.
         rebuilder: makes the tensors.
         persistent_load: the storage for an identifier.
-        options: what Python's `pickle.load` takes, such as ``encoding``.
+        options: options of Python's `pickle.load`, such as ``encoding``.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class TrustedUnpickler(pickle.Unpickler):
         return self._persistent_load(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name stands for; PyTorch's own are plugrad's."""
+        """The object for a name; PyTorch's names give plugrad's objects."""
         known = self._names.get(f"{module}.{name}")
         if known is not None:
             return known
@@ -49,8 +49,8 @@ class TrustedUnpickler(pickle.Unpickler):
 
 
 def _in_plugrad(module: str, name: str) -> Any:
-    """What plugrad has of PyTorch's module, or of one around it: `torch.nn.modules.linear.Linear`
-    is `plugrad.nn.modules.Linear`."""
+    """plugrad's object for a name in PyTorch's module, or in an outer one:
+    `torch.nn.modules.linear.Linear` is `plugrad.nn.modules.Linear`."""
     place = f"plugrad{module.removeprefix('torch')}"
     while place:
         try:

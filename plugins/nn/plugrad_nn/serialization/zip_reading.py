@@ -1,4 +1,4 @@
-"""The records in a zip file of PyTorch's: where they lie, if they are whole, and their bytes."""
+"""The records in a zip file of PyTorch's: their positions, checks, and bytes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ZipRecords:
         return self._entry(name).file_size
 
     def read(self, name: str) -> Bytes:
-        """The bytes of a record, in memory of their own.
+        """The bytes of a record, copied to new memory.
 
         Raises:
             RuntimeError: there is none of this name, or it is damaged.
@@ -180,7 +180,7 @@ class ZipRecords:
         return np.frombuffer(bytearray(text), np.uint8)
 
     def _check_sum(self, entry: zipfile.ZipInfo, data: Bytes, name: str) -> None:
-        # 0 stands for a checksum that PyTorch was told not to compute.
+        # 0 means that PyTorch was told not to compute a checksum.
         if entry.CRC and get_crc32_options() and zlib.crc32(data.data) != entry.CRC:
             self._fail(f"record {name!r} does not have the checksum that it was written with")
 

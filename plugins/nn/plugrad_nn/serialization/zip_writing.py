@@ -13,8 +13,8 @@ from plugrad_nn.serialization.pickling import SavedStorage, TorchPickler
 
 # Where the bytes of storages begin in the file: so, a mapped one is aligned for any dtype.
 ALIGNMENT: Final = 64
-# What comes before the name and the padding in the header of a record, and what a record of more
-# than four gigabytes has in addition.
+# The part of a record's header before the name and the padding, and the extra field of records over
+# four gigabytes.
 _HEADER: Final = 30
 _LARGE: Final = 20
 _PART: Final = 1 << 24

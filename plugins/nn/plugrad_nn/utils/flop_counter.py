@@ -1,7 +1,7 @@
-"""`plugrad.utils.flop_counter`: how many floating point operations a program needs, by module.
+"""`plugrad.utils.flop_counter`: counts a program's floating point operations by module.
 
-Counted are matrix products, convolutions and attention, whose share grows with the model; a
-multiplication and the addition after it are two operations.
+It counts matrix products, convolutions and attention, which dominate in large models; a
+multiplication with an addition counts as two operations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Formula = TypeVar("Formula", bound=Callable[..., int])
 
 ops: Any = plugrad.ops.plugrad
 
-# By operator (all its overloads), what counts one call.
+# The function that counts one call, by operator (all its overloads).
 flop_registry: dict[Any, Callable[..., int]] = {}
 
 _SUFFIXES = ("", "K", "M", "B", "T")
@@ -38,10 +38,10 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
 
     Args:
         targets: an operator, as in ``plugrad.ops.plugrad.mm``, or several.
-        get_raw: the function gets tensors; else it gets their shapes in their place.
+        get_raw: pass tensors to the function; otherwise it gets their shapes.
 
-    The function gets the arguments of the operator and the result by the keyword `out_val`, or
-    its shape by the keyword `out_shape`.
+    The function gets the operator's arguments, and the result as the keyword `out_val`, or its
+    shape as `out_shape`.
 
     Raises:
         ValueError: a target is not an operator, or one overload of it.
@@ -216,7 +216,8 @@ def sdpa_backward_flop_count(
     key_shape: Sequence[int],
     value_shape: Sequence[int],
 ) -> int:
-    """Those of attention's gradients: the scores anew, and two products for each of both."""
+    """The operations of attention's gradients: the scores again, and two products for each of the
+    two products of forward."""
     return _products(query_shape, key_shape, value_shape, 2) + _products(
         query_shape, key_shape, (*value_shape[:-1], 0), 1
     )
@@ -263,7 +264,7 @@ def recurrent_flop(
 
 
 def _recurrent_backward_flop(weight: int) -> Callable[..., int]:
-    """The formula of the gradients of a layer, of which number `weight` is that of the weight."""
+    """The formula for a layer's gradients; the gradient at index `weight` is that of the weight."""
 
     def recurrent_backward_flop(*args: Any, out_shape: Any = None, **kwargs: Any) -> int:
         sizes, reverse, wanted = args[-3:]
@@ -284,10 +285,10 @@ class FlopCounterMode:
 
     Args:
         mods: not needed any more; modules are found by themselves.
-        depth: how deep the table that is printed goes into modules; None prints all.
+        depth: the depth of modules in the printed table; None prints all.
         display: whether a table is printed at the end of the block.
-        custom_mapping: formulas for operators, beside those of `register_flop_formula`. They get
-            shapes, or tensors if they have a true attribute `_get_raw`.
+        custom_mapping: more formulas for operators, besides those of `register_flop_formula`. They
+            get shapes, or tensors if they have a true attribute `_get_raw`.
 
     >>> import plugrad
     >>> from plugrad.utils.flop_counter import FlopCounterMode
@@ -324,10 +325,8 @@ class FlopCounterMode:
         return sum(self.flop_counts.get("Global", {}).values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """By the name of a module, and by operator, what was counted.
-
-        The name is the class of the outermost module and the attributes from there on, such as
-        ``"Sequential.0"``; ``"Global"`` has all.
+        """The counts by module name and by operator. The name is the class of the outermost module
+        and the attributes from there on, such as ``"Sequential.0"``; ``"Global"`` has all counts.
         """
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
@@ -335,7 +334,7 @@ class FlopCounterMode:
         """The counts as a table.
 
         Args:
-            depth: how deep it goes into modules; by default as deep as the mode was told.
+            depth: the depth of modules; by default that of the mode.
         """
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()

@@ -46,7 +46,7 @@ class ModuleTracker:
         self.parents: set[str] = {_OUTERMOST}
         self._names: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = []
-        # Set for a backward pass whose end will take back what it has entered.
+        # Set for a backward pass whose end will leave the modules that it has entered.
         self._is_awaited = False
 
     @property
@@ -91,7 +91,7 @@ class ModuleTracker:
     def _enter(self, name: str) -> None:
         if not self._handles:
             return  # the block has ended
-        # A module whose inputs get no gradient is left when the pass ends.
+        # A module without gradients for its inputs is left when the pass ends.
         if not self._is_awaited:
             self._is_awaited = True
             plugrad.autograd.Variable._execution_engine.queue_callback(self._at_end)
@@ -102,7 +102,7 @@ class ModuleTracker:
         self.parents = {_OUTERMOST}
 
     def _in_backward(self, values: Any, act: Callable[[], None]) -> None:
-        """Act when the gradients of the tensors in `values` are there."""
+        """Run when the gradients of the tensors in `values` are computed."""
         tensors = [each for each in _leaves(values) if each.requires_grad]
         if tensors and not self.is_bw:
             register_multi_grad_hook(tensors, lambda grads: act())

@@ -17,7 +17,7 @@ _METHODS: Final = (
     *("add_image", "add_image_with_boxes", "add_images", "add_mesh", "add_pr_curve"),
     *("add_pr_curve_raw", "add_scalar", "add_scalars", "add_video"),
 )
-# Options of PyTorch's writer about how it writes, which tensorboardX does in one way.
+# PyTorch's options for how to write, which tensorboardX does not offer.
 _WITHOUT_EFFECT: Final = {"add_scalar": ("new_style", "double_precision")}
 
 

@@ -14,7 +14,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.IntEnum):
-    """PyTorch's implementations of attention. Here each backend has one of its own.
+    """PyTorch's implementations of attention. In plugrad, each backend has one implementation.
 
     >>> import plugrad
     >>> plugrad.nn.attention.SDPBackend.MATH.name

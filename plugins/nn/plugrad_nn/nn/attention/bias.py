@@ -15,8 +15,7 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 class CausalVariant(enum.IntEnum):
     """Where the diagonal of a mask that is not square begins.
 
-    UPPER_LEFT: row i takes part in the columns up to i. LOWER_RIGHT: the last row takes part in
-    all columns.
+    UPPER_LEFT: row i attends to columns up to i. LOWER_RIGHT: the last row attends to all columns.
 
     >>> import plugrad
     >>> plugrad.nn.attention.bias.CausalVariant.LOWER_RIGHT.value
@@ -67,7 +66,7 @@ class CausalBias:
 
     @property
     def is_upper_left(self) -> bool:
-        """Whether row i takes part in the columns up to i: what `is_causal=True` means."""
+        """Whether row i attends only to columns up to i, as with `is_causal=True`."""
         return self.variant is CausalVariant.UPPER_LEFT or self.seq_len_q == self.seq_len_kv
 
     def materialize(self, device: Any = None) -> Tensor:
@@ -85,7 +84,7 @@ class CausalBias:
 def causal_upper_left(*size: int) -> CausalBias:
     """A causal mask (L, S): row i takes part in the columns up to i.
 
-    Raises AssertionError for other than two sizes.
+    Raises AssertionError unless there are two sizes.
 
     >>> from plugrad.nn.attention.bias import causal_upper_left
     >>> causal_upper_left(2, 3)
@@ -96,9 +95,9 @@ def causal_upper_left(*size: int) -> CausalBias:
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """A causal mask (L, S) whose last row takes part in all columns.
+    """A causal mask (L, S) in which the last row attends to all columns.
 
-    Raises AssertionError for other than two sizes.
+    Raises AssertionError unless there are two sizes.
 
     >>> from plugrad.nn.attention.bias import causal_lower_right
     >>> causal_lower_right(1, 3)

@@ -1,4 +1,4 @@
-"""Masks of attention that a function computes, and which blocks of them have to be looked at."""
+"""Attention masks computed by a function, and which of their blocks must be computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TENSORS: Final = (
     *("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"),
     *("q_num_blocks", "q_indices", "full_q_num_blocks", "full_q_indices"),
 )
-# What `to_string` shows of blocks: none, some or all of them are computed.
+# The characters of `to_string` for blocks with no, some or all pairs.
 _SHADES: Final = ("  ", "░░", "██")
 
 
@@ -117,8 +117,9 @@ def create_mask(
     """The mask that a function computes, as booleans (B, H, Q_LEN, KV_LEN).
 
     Args:
-        mod_fn: a function of batch, head, row and column, tensors of shape (); or one of a score
-            and these, of which the mask has the pairs whose score of 0 does not become -inf.
+        mod_fn: a function of batch, head, row and column, tensors of shape (); or a function of a
+            score and these. The mask then has the pairs for which it does not turn a score of 0
+            into -inf.
         B: how many samples there are; 1 for None.
         H: how many heads there are; 1 for None.
         Q_LEN: the length of the query.
@@ -144,7 +145,7 @@ def create_mask(
 
 
 def _takes(mod_fn: Callable[..., Any]) -> int:
-    """How many arguments a function has that have to be given."""
+    """The number of required arguments of a function."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(mod_fn).parameters.values()
     count = sum(one.kind in kinds and one.default is one.empty for one in parameters)
@@ -218,7 +219,7 @@ def _listed(blocks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _dense(count: Tensor | None, indices: Tensor | None) -> Tensor | None:
-    """The other way round: a boolean for each block."""
+    """The inverse: a boolean for each block."""
     if count is None or indices is None:
         return None
     listed = plugrad.arange(indices.shape[-1], device=indices.device) < count.unsqueeze(-1)
@@ -228,19 +229,19 @@ def _dense(count: Tensor | None, indices: Tensor | None) -> Tensor | None:
 class BlockMask:
     """A mask of attention, cut into blocks: which are empty, full, or between.
 
-    `create_block_mask` makes one. Tensors of row lists have the shape (B, H, blocks of rows), those
-    of columns (B, H, blocks of rows, blocks of columns), of which the first as many count as the
-    list of rows says; those that begin with `q` are the same for columns.
+    `create_block_mask` makes one. Tensors with `num_blocks` have the shape (B, H, blocks of rows),
+    and those with `indices` the shape (B, H, blocks of rows, blocks of columns); only the first
+    `num_blocks` indices of a row are valid. Those that begin with `q` are the same by columns.
 
     Args:
-        seq_lengths: of the query and of the key.
-        kv_num_blocks: of each row of blocks, how many need `mask_mod`.
+        seq_lengths: the lengths of the query and of the key.
+        kv_num_blocks: for each row of blocks, how many need `mask_mod`.
         kv_indices: which these are.
         full_kv_num_blocks: how many are full; None if those are among the others.
         full_kv_indices: which these are.
         q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: the same by columns.
         BLOCK_SIZE: rows and columns of a block.
-        mask_mod: the function that says which pairs take part.
+        mask_mod: the function that selects pairs.
 
     Raises:
         RuntimeError: `kv_indices` has fewer than two dimensions.
@@ -353,15 +354,15 @@ class BlockMask:
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """The percentage of pairs that are in empty blocks; less than 0 if the blocks at the edge
-        are more than what is left out."""
+        """The percentage of pairs in empty blocks; below 0 if blocks reach over the edge by more
+        than the empty ones leave out."""
         count = int(self.kv_num_blocks.sum())
         if self.full_kv_num_blocks is not None:
             count += int(self.full_kv_num_blocks.sum())
         return 100 * (1 - count * math.prod(self.BLOCK_SIZE) / self.numel())
 
     def to_dense(self) -> Tensor:
-        """1 for each block that is not empty, else 0: (B, H, blocks of rows, blocks of columns)."""
+        """1 for each nonempty block, else 0: (B, H, blocks of rows, blocks of columns)."""
         found = self._partial()
         full = _dense(self.full_kv_num_blocks, self.full_kv_indices)
         return (found if full is None else found | full).int()
@@ -420,9 +421,8 @@ class BlockMask:
         return self._of(moved, self.seq_lengths, self.BLOCK_SIZE, self.mask_mod)
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """What the mask is made of, in PyTorch's order; pairs of numbers as two if `flatten`.
-
-        Four places stay None, which are about PyTorch's kernels.
+        """The components of the mask, in PyTorch's order; `flatten` splits pairs of numbers. Four
+        entries about PyTorch's kernels are None.
         """
         lengths: tuple[Any, ...] = self.seq_lengths if flatten else (self.seq_lengths,)
         size: tuple[Any, ...] = self.BLOCK_SIZE if flatten else (self.BLOCK_SIZE,)

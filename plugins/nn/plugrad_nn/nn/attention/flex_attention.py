@@ -1,4 +1,4 @@
-"""Attention whose scores and masks are functions of a program."""
+"""Attention with scores and masks from user functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FlexKernelOptions(TypedDict, total=False):
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to give besides.
+    """The additional results of `flex_attention`.
 
     >>> import plugrad
     >>> plugrad.nn.attention.flex_attention.AuxRequest(lse=True)
@@ -97,7 +97,7 @@ def flex_attention(
         enable_gqa: whether several heads of the query share one of key and value.
         return_lse: give the logarithms of the sums of the scores' exponentials, too: (B, H, L).
         kernel_options: options of PyTorch's kernels, which have no effect.
-        return_aux: what to give besides, as an `AuxOutput`.
+        return_aux: additional results to return, as an `AuxOutput`.
 
     Raises:
         NotImplementedError: an argument has not four dimensions.

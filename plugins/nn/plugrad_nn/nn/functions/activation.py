@@ -1,4 +1,4 @@
-"""Activations as plain functions; `functional` shows them beside the layers'."""
+"""Activations as plain functions, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -174,7 +174,8 @@ def softmax(
 
     Args:
         input: any shape, floating dtype.
-        dim: along which the result sums to 1; without it, 0 for 0, 1 and 3 dimensions, else 1.
+        dim: the dimension along which the result sums to 1; by default 0 for 0, 1 and 3 dimensions,
+            else 1.
         dtype: that of the result; `input` is converted first.
 
     Raises:
@@ -201,7 +202,7 @@ def log_softmax(
 
     Args:
         input: any shape, floating dtype.
-        dim: that of `softmax`; without it, 0 for 0, 1 and 3 dimensions, else 1.
+        dim: the dimension of the softmax; by default 0 for 0, 1 and 3 dimensions, else 1.
         dtype: that of the result; `input` is converted first.
 
     Raises:
@@ -277,7 +278,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     Args:
         input: any shape; integers stay integers.
         threshold: an element equal to it gives `value`.
-        value: what replaces the elements that are not above.
+        value: the replacement of all other elements.
         inplace: write the result into `input`.
 
     >>> import plugrad

@@ -1,4 +1,4 @@
-"""Adaptive pooling as plain functions; `functional` shows them beside the layers."""
+"""Adaptive pooling as plain functions, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Sizes: TypeAlias = int | Sequence[int | None] | None
 
 
 def _filled(input: Tensor, output_size: Any, spatial: int) -> Any:
-    """The sizes that are wanted; those of the input where None stands."""
+    """The requested sizes; None means the input's size."""
     if output_size is None:
         output_size = (None,) * spatial
     if not isinstance(output_size, Sequence):

@@ -90,7 +90,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of several heads, with projections before and behind; (result, weights).
+    """Multi-head attention with input and output projections; returns (result, weights).
 
     Args:
         query: (L, N, E), or (L, E) without a batch.
@@ -103,13 +103,14 @@ def multi_head_attention_forward(
         bias_k, bias_v: (1, 1, E), one more row of key and value.
         add_zero_attn: whether key and value get one more row, of zeros.
         dropout_p: the probability of zeroing a weight, in training.
-        out_proj_weight, out_proj_bias: (E, E) and (E), of the projection behind.
+        out_proj_weight, out_proj_bias: (E, E) and (E), for the output projection.
         training: whether to drop weights.
-        key_padding_mask: (N, S); True, or what is added, at rows of the key that do not count.
+        key_padding_mask: (N, S); True at rows of the key to ignore, or numbers to add to the
+            scores.
         need_weights: whether the weights are the second result: (N, L, S), or with
             `average_attn_weights=False` (N, num_heads, L, S).
-        attn_mask: (L, S) or (N * num_heads, L, S); True, or what is added, at pairs that do not
-            count.
+        attn_mask: (L, S) or (N * num_heads, L, S); True at pairs to ignore, or numbers to add to
+            the scores.
         use_separate_proj_weight: whether the three next arguments replace `in_proj_weight`.
         q_proj_weight, k_proj_weight, v_proj_weight: (E, E), (E, width of key), (E, width of value).
         static_k, static_v: (N * num_heads, S, E / num_heads) instead of projected ones.
@@ -281,7 +282,7 @@ def _check_ranks(
 
 
 def _with_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """A batch of one; what was the same tensor still is."""
+    """A batch of one; equal tensors stay the same object."""
     q = query.unsqueeze(1)
     k = q if key is query else key.unsqueeze(1)
     return q, k, k if value is key else value.unsqueeze(1)
@@ -294,7 +295,7 @@ def additive_mask(
     query: Tensor,
     other_name: str = "attn_mask",
 ) -> Tensor | None:
-    """A mask as what is added to the scores."""
+    """A mask as numbers to add to the scores."""
     if mask is None:
         return None
     assert mask.dtype is plugrad.bool or mask.is_floating_point(), (
@@ -322,7 +323,7 @@ def _check_mask(mask: Tensor, rows: int, columns: int, heads: int) -> Tensor:
 
 
 def _heads(x: Tensor, name: str, static: Tensor | None, heads: int, width: int) -> Tensor:
-    """(S, N, E) as (N * num_heads, S, E / num_heads), or what is given in its place."""
+    """(S, N, E) as (N * num_heads, S, E / num_heads), or the static tensor in its place."""
     if static is None:
         return x.reshape(x.shape[0], heads, width).transpose(0, 1)
     assert static.shape[0] == heads, (
@@ -335,7 +336,7 @@ def _heads(x: Tensor, name: str, static: Tensor | None, heads: int, width: int) 
 
 
 def _longer(mask: Tensor | None, extra: int) -> Tensor | None:
-    """A mask with columns for the rows that key and value have got in addition."""
+    """A mask with columns for the rows added to key and value."""
     if mask is None or extra == 0:
         return mask
     zeros = plugrad.zeros(*mask.shape[:-1], extra, dtype=mask.dtype, device=mask.device)

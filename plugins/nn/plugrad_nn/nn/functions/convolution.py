@@ -1,4 +1,4 @@
-"""Convolutions as plain functions; `functional` shows them beside the layers."""
+"""Convolutions as plain functions, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IntOrPair: TypeAlias = int | Sequence[int]
 
 
 def repeated(value: IntOrPair, count: int) -> tuple[int, ...]:
-    """One integer for each of `count` dimensions; a single one stands for all."""
+    """One integer for each of `count` dimensions; a single integer applies to all."""
     values = tuple(value) if isinstance(value, Iterable) else (value,)
     if len(values) == 1:
         return values * count
@@ -38,13 +38,13 @@ def conv1d(
         input: (N, C, L) or (C, L).
         weight: (O, C / groups, k).
         bias: (O).
-        stride: between places of a filter.
+        stride: the distance between positions of a filter.
         padding: zeros on both sides of each dimension; "valid" for none, "same" to keep the length.
-        dilation: between the elements of a filter.
-        groups: how many blocks of channels are handled apart from each other.
+        dilation: the distance between the elements of a filter.
+        groups: the number of blocks of channels that are convolved separately.
 
     Raises:
-        RuntimeError: shapes do not fit, or "same" goes with a stride.
+        RuntimeError: shapes do not fit, or "same" is combined with a stride.
 
     >>> import plugrad
     >>> signal, weight = plugrad.tensor([[[1.0, 2.0, 4.0]]]), plugrad.tensor([[[-1.0, 1.0]]])
@@ -70,13 +70,13 @@ def conv2d(
         input: (N, C, H, W) or (C, H, W).
         weight: (O, C / groups, kH, kW).
         bias: (O).
-        stride: between places of a filter.
+        stride: the distance between positions of a filter.
         padding: zeros on both sides of each dimension; "valid" for none, "same" to keep H and W.
-        dilation: between the elements of a filter.
-        groups: how many blocks of channels are handled apart from each other.
+        dilation: the distance between the elements of a filter.
+        groups: the number of blocks of channels that are convolved separately.
 
     Raises:
-        RuntimeError: shapes do not fit, or "same" goes with a stride.
+        RuntimeError: shapes do not fit, or "same" is combined with a stride.
 
     >>> import plugrad
     >>> images, weight = plugrad.ones(1, 3, 8, 8), plugrad.ones(6, 3, 3, 3)
@@ -102,13 +102,13 @@ def conv3d(
         input: (N, C, D, H, W) or (C, D, H, W).
         weight: (O, C / groups, kD, kH, kW).
         bias: (O).
-        stride: between places of a filter.
+        stride: the distance between positions of a filter.
         padding: zeros on both sides of each dimension; "valid" for none, "same" to keep D, H and W.
-        dilation: between the elements of a filter.
-        groups: how many blocks of channels are handled apart from each other.
+        dilation: the distance between the elements of a filter.
+        groups: the number of blocks of channels that are convolved separately.
 
     Raises:
-        RuntimeError: shapes do not fit, or "same" goes with a stride.
+        RuntimeError: shapes do not fit, or "same" is combined with a stride.
 
     >>> import plugrad
     >>> volumes, weight = plugrad.ones(1, 3, 4, 8, 8), plugrad.ones(6, 3, 3, 3, 3)
@@ -135,11 +135,11 @@ def conv_transpose1d(
         input: (N, C, L) or (C, L).
         weight: (C, O / groups, k).
         bias: (O).
-        stride: between places of a filter in the result.
+        stride: the distance between positions of a filter in the result.
         padding: the number of elements cut off on both sides of each dimension.
         output_padding: the number of elements added at the end of each dimension.
-        groups: how many blocks of channels are handled apart from each other.
-        dilation: between the elements of a filter.
+        groups: the number of blocks of channels that are convolved separately.
+        dilation: the distance between the elements of a filter.
 
     Raises:
         RuntimeError: shapes do not fit, or `output_padding` is too large.
@@ -171,11 +171,11 @@ def conv_transpose2d(
         input: (N, C, H, W) or (C, H, W).
         weight: (C, O / groups, kH, kW).
         bias: (O).
-        stride: between places of a filter in the result.
+        stride: the distance between positions of a filter in the result.
         padding: the number of elements cut off on both sides of each dimension.
         output_padding: the number of elements added at the end of each dimension.
-        groups: how many blocks of channels are handled apart from each other.
-        dilation: between the elements of a filter.
+        groups: the number of blocks of channels that are convolved separately.
+        dilation: the distance between the elements of a filter.
 
     Raises:
         RuntimeError: shapes do not fit, or `output_padding` is too large.
@@ -207,11 +207,11 @@ def conv_transpose3d(
         input: (N, C, D, H, W) or (C, D, H, W).
         weight: (C, O / groups, kD, kH, kW).
         bias: (O).
-        stride: between places of a filter in the result.
+        stride: the distance between positions of a filter in the result.
         padding: the number of elements cut off on both sides of each dimension.
         output_padding: the number of elements added at the end of each dimension.
-        groups: how many blocks of channels are handled apart from each other.
-        dilation: between the elements of a filter.
+        groups: the number of blocks of channels that are convolved separately.
+        dilation: the distance between the elements of a filter.
 
     Raises:
         RuntimeError: shapes do not fit, or `output_padding` is too large.
@@ -228,13 +228,13 @@ def conv_transpose3d(
 
 @overridable
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """`conv1d` of signals whose time comes first.
+    """`conv1d` of signals with time as the first dimension.
 
     Args:
         input: (T, N, C).
         weight: (k, C, O).
         bias: (O).
-        pad: zeros before and behind each signal.
+        pad: the number of zeros before and after each signal.
 
     Raises:
         RuntimeError: shapes do not fit.

@@ -1,4 +1,4 @@
-"""Dropouts and shrinkage functions; `functional` shows them beside the others."""
+"""Dropouts and shrinkage functions, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -222,7 +222,8 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """x where positive, a multiple elsewhere: by a random factor in training, else by the mean.
+    """x where positive, else a multiple of x: by a random factor in training, otherwise by the
+    mean.
 
     Args:
         input: any shape, floating dtype.
@@ -253,7 +254,7 @@ def rrelu_(
     """`rrelu`, written to `input`.
 
     Args:
-        input: what is changed, and returned.
+        input: the tensor to change; it is returned.
         lower, upper, training: see `rrelu`.
 
     >>> import plugrad
@@ -347,7 +348,8 @@ def softmin(
 
     Args:
         input: any shape, floating dtype.
-        dim: along which the result sums to 1; without it, 0 for 0, 1 and 3 dimensions, else 1.
+        dim: the dimension along which the result sums to 1; by default 0 for 0, 1 and 3 dimensions,
+            else 1.
         dtype: that of the result; `input` is converted first.
 
     Raises:

@@ -29,7 +29,7 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """exp(x) - target * x, for counts whose Poisson rate has the logarithm x.
+    """exp(x) - target * x, for counts with the logarithm x of the Poisson rate.
 
     Args:
         input: any shape.
@@ -131,7 +131,7 @@ def ctc_loss(
         targets: (N, S), or the labels of all sequences one after the other.
         input_lengths: (N), at most T.
         target_lengths: (N), at most S; "mean" divides each loss by it first.
-        blank: the class that stands for no label.
+        blank: the class that means no label.
         reduction: "mean", "sum" or "none" of the losses.
         zero_infinity: makes infinite losses, of targets that are too long, zero.
 
@@ -182,7 +182,7 @@ def linear_cross_entropy(
         options: how PyTorch cuts the batch to save memory; taken, and without effect.
 
     Raises:
-        RuntimeError: shapes do not fit, or `ignore_index` goes with probabilities.
+        RuntimeError: shapes do not fit, or `ignore_index` is combined with probabilities.
         TypeError: `options` are not `LinearCrossEntropyOptions`.
 
     >>> import plugrad

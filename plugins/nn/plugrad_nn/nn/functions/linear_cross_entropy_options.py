@@ -17,10 +17,9 @@ _METHOD: Final = re.compile(r"auto|aspect_ratio(:[1-9]\d*)?")
 
 @dataclass(slots=True, frozen=True)
 class LinearCrossEntropyOptions:
-    """How PyTorch cuts the batch of `linear_cross_entropy` to save memory.
-
-    They are checked as PyTorch checks them, and change nothing here: the loss and its gradients
-    are the same, the graph can always be kept, and the logits are in memory as a whole.
+    """PyTorch's options for cutting the batch of `linear_cross_entropy` to save memory. plugrad
+    checks them like PyTorch, and ignores them: the loss and its gradients are the same, the graph
+    can always be kept, and all logits are in memory.
 
     Args:
         allow_retain_graph: whether a second backward may follow.

@@ -1,4 +1,4 @@
-"""Losses of values and classes; `functional` shows them beside the others."""
+"""Losses of values and classes, which `functional` exports."""
 
 from __future__ import annotations
 

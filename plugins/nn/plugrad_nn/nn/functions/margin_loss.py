@@ -1,4 +1,4 @@
-"""Losses of pairs, rankings and margins; `functional` shows them beside the others."""
+"""Losses of pairs, rankings and margins, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def triplet_margin_loss(
 
     Args:
         anchor, positive, negative: (N, D) or (D).
-        margin: positive, by how much the negative has to be further away.
+        margin: how much further away the negative must be; positive.
         p: of the norm.
         eps: is added to differences.
         swap: whether the distance of `positive` and `negative` counts where it is smaller.
@@ -170,7 +170,7 @@ def triplet_margin_with_distance_loss(
     Args:
         anchor, positive, negative: with the same number of dimensions.
         distance_function: gives the distances of two of them.
-        margin: positive, by how much the negative has to be further away.
+        margin: how much further away the negative must be; positive.
         swap: whether the distance of `positive` and `negative` counts where it is smaller.
         reduction: "mean", "sum" or "none" of the losses.
 
@@ -251,7 +251,7 @@ def multi_margin_loss(
         input: (N, C) or (C).
         target: (N) or (), int64.
         p: 1 or 2.
-        margin: by how much the target's value has to be the largest.
+        margin: by how much the target's value must exceed the others.
         weight: (C), that of each target.
         reduction: "mean", "sum" or "none" of the losses.
         size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.

@@ -1,4 +1,4 @@
-"""Normalisations as plain functions; `functional` shows them beside the layers."""
+"""Normalisations as plain functions, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def batch_norm(
     Args:
         input: (N, C, ...).
         running_mean, running_var: (C), updated in place when training; None to keep no statistics.
-        weight, bias: (C), what the result is multiplied by, and what is added to it.
+        weight, bias: (C), the factor and the summand of the result.
         training: whether mean and variance are those of the batch.
         momentum: the share of the batch's statistics in the running ones.
         eps: is added to the variance.
@@ -70,7 +70,7 @@ def layer_norm(
     Args:
         input: (*, *normalized_shape).
         normalized_shape: the sizes of the dimensions over which mean and variance are taken.
-        weight, bias: of that shape, what the result is multiplied by, and what is added to it.
+        weight, bias: of that shape, the factor and the summand of the result.
         eps: is added to the variance.
 
     Raises:
@@ -99,7 +99,7 @@ def rms_norm(
     Args:
         input: (*, *normalized_shape).
         normalized_shape: the sizes of the dimensions over which the mean is taken.
-        weight: of that shape, what the result is multiplied by.
+        weight: of that shape, the factor of the result.
         eps: is added to the mean square; the machine precision by default.
 
     Raises:
@@ -128,7 +128,7 @@ def group_norm(
     Args:
         input: (N, C, ...).
         num_groups: how many groups of neighbouring channels; it divides C.
-        weight, bias: (C), what the result is multiplied by, and what is added to it.
+        weight, bias: (C), the factor and the summand of the result.
         eps: is added to the variance.
 
     Raises:
@@ -161,7 +161,7 @@ def instance_norm(
         input: (N, C, ...).
         running_mean, running_var: (C), moved in place with `use_input_stats`; they normalise
             without.
-        weight, bias: (C), what the result is multiplied by, and what is added to it.
+        weight, bias: (C), the factor and the summand of the result.
         use_input_stats: whether mean and variance are those of each channel of each sample.
         momentum: the share of the new statistics in the running ones.
         eps: is added to the variance.

@@ -10,7 +10,7 @@ from plugrad.plugins.allocation import check_memory
 from plugrad.plugins.kernel_errors import not_implemented
 from plugrad_nn.nn.overridable import overridable
 
-# What PyTorch calls the kernels.
+# PyTorch's names of the kernels.
 _KERNELS = {"reflect": "reflection", "replicate": "replication"}
 
 
@@ -60,7 +60,7 @@ def pad(
                 if mode == "constant"
                 else _pad_by_index(result, dim, before, after, mode)
             )
-    # A result is a tensor of its own, also where nothing is added.
+    # The result is always a new tensor, even without padding.
     added = max(widths, default=0) > 0 or (mode != "constant" and any(widths))
     return result if added else result.clone()
 
@@ -78,7 +78,8 @@ def _check_sizes(input: Tensor, widths: tuple[int, ...]) -> None:
 
 
 def _check_supported(input: Tensor, widths: tuple[int, ...], mode: str) -> None:
-    """One, two or three dimensions behind those of channels and batch, of which one may lack."""
+    """One, two or three dimensions after those of batch and channels; one of the latter may be
+    missing."""
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     padded = len(widths) // 2
@@ -133,7 +134,7 @@ def _pad_by_index(tensor: Tensor, dim: int, before: int, after: int, mode: str) 
         last = size - 1
         indices = [last - abs(last - abs(position)) for position in positions]
     else:
-        # What is cropped is gone before the rest goes around.
+        # Cropping comes first, then the rest wraps around.
         first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
         if max(before, after) > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")

@@ -1,4 +1,4 @@
-"""Pooling as plain functions; `functional` shows them beside the layers."""
+"""Pooling as plain functions, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def avg_pool2d(
         padding: zeros on both sides of each dimension; at most half of `kernel_size`.
         ceil_mode: round the number of windows up, not down.
         count_include_pad: count the padding as elements of a window.
-        divisor_override: what sums are divided by instead.
+        divisor_override: the divisor of sums in place of the number of elements.
         out: where the result is written; a new tensor by default.
 
     Raises:
@@ -293,7 +293,7 @@ def avg_pool3d(
         padding: zeros on both sides of each dimension; at most half of `kernel_size`.
         ceil_mode: round the number of windows up, not down.
         count_include_pad: count the padding as elements of a window.
-        divisor_override: what sums are divided by instead.
+        divisor_override: the divisor of sums in place of the number of elements.
         out: where the result is written; a new tensor by default.
 
     Raises:

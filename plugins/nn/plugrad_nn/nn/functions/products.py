@@ -20,12 +20,11 @@ def grouped_mm(
     bias: Tensor | None = None,
     out_dtype: plugrad.dtype | None = None,
 ) -> Tensor:
-    """Products of G pairs of matrices, of which those of a 2-dimensional operand are its parts.
-
-    Rows of the result behind the last part are 0.
+    """Products of G pairs of matrices; a 2-dimensional operand is split into its parts. Rows of the
+    result after the last part are 0.
 
     Args:
-        mat_a: (G, M, K), or (T, K) or (M, T), whose dimension T is split.
+        mat_a: (G, M, K), or (T, K) or (M, T), where the dimension T is split.
         mat_b: (G, K, N), or (T, N) or (K, T) likewise.
         offs: (G), int32, where each part ends, unless both operands are 3-dimensional.
         bias: PyTorch does not support it yet.

@@ -38,7 +38,7 @@ def run_layers(
         start: states of all layers and directions, (layers * directions, B, H) each.
         weights: for each layer and direction.
         directions: 2 runs each layer from the end to the beginning as well.
-        dropout: the probability of zeroing what goes from one layer to the next.
+        dropout: the probability of zeroing an element between layers.
 
     Returns:
         the outputs of the last layer, laid out as `input`, and the last states as `start`.
@@ -106,7 +106,7 @@ def _run_layer(
 
 
 def _is_uniform(tensors: Sequence[Tensor]) -> bool:
-    """Whether all are of one floating dtype, which autocast does not change on the way."""
+    """Whether all have the same floating dtype and autocast does not change it."""
     first = tensors[0]
     return (
         first.dtype.is_floating_point

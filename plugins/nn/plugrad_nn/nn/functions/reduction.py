@@ -1,4 +1,4 @@
-"""What losses do at the end: "mean", "sum" or "none" of them, by name, number or older flags."""
+"""The reduction of losses: "mean", "sum" or "none", by name, number or older flags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NUMBERS: Final = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
 
 
 def reduction_named(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction that PyTorch's older pair of flags, where given, stands for."""
+    """The reduction for PyTorch's older pair of flags, if they are given."""
     if size_average is None and reduce is None:
         return reduction
     if reduce is False:

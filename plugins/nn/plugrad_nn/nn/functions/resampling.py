@@ -45,7 +45,7 @@ def interpolate(
         align_corners: whether the outermost elements keep their places, in the linear and cubic
             modes.
         recompute_scale_factor: positions are computed from the sizes, instead of `scale_factor`.
-        antialias: average over what an element covers, where the result is smaller.
+        antialias: average over the area of an element, if the result is smaller.
 
     Raises:
         ValueError: not exactly one of `size` and `scale_factor` is given, or options do not fit.
@@ -243,7 +243,7 @@ def grid_sample(
         input: (N, C, H, W) or (N, C, D, H, W).
         grid: (N, h, w, 2) of x and y, or (N, d, h, w, 3) of x, y and z; -1 and 1 are the edges.
         mode: "bilinear", "nearest", or "bicubic" for images.
-        padding_mode: what is outside: "zeros", "border" or "reflection".
+        padding_mode: the values outside: "zeros", "border" or "reflection".
         align_corners: whether -1 and 1 are the centers of the outermost elements; without it, False
             and a warning.
 

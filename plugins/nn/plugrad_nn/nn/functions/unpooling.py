@@ -1,4 +1,4 @@
-"""Fractional pooling, unpooling, fold and unfold; `functional` shows them beside the layers."""
+"""Fractional pooling, unpooling, fold and unfold, which `functional` exports."""
 
 from __future__ import annotations
 
@@ -206,13 +206,13 @@ def max_unpool1d(
 
     Args:
         input: (N, C, L) or (C, L), the maxima.
-        indices: what `max_pool1d` gives with `return_indices=True`.
+        indices: the indices from `max_pool1d` with `return_indices=True`.
         kernel_size, stride, padding: those of the pooling.
         output_size: of the result, where pooling makes the same of several sizes.
 
     Raises:
         ValueError: `output_size` is none of the sizes that fit.
-        RuntimeError: shapes do not fit, or an index lies outside the result.
+        RuntimeError: shapes do not fit, or an index is outside of the result.
 
     >>> import plugrad
     >>> signal = plugrad.tensor([[1.0, 3.0, 7.0, 5.0]])
@@ -239,13 +239,13 @@ def max_unpool2d(
 
     Args:
         input: (N, C, H, W) or (C, H, W), the maxima.
-        indices: what `max_pool2d` gives with `return_indices=True`.
+        indices: the indices from `max_pool2d` with `return_indices=True`.
         kernel_size, stride, padding: those of the pooling.
         output_size: of the result, where pooling makes the same of several sizes.
 
     Raises:
         ValueError: `output_size` is none of the sizes that fit.
-        RuntimeError: shapes do not fit, or an index lies outside the result.
+        RuntimeError: shapes do not fit, or an index is outside of the result.
 
     >>> import plugrad
     >>> image = plugrad.arange(4.0).reshape(1, 2, 2)
@@ -273,13 +273,13 @@ def max_unpool3d(
 
     Args:
         input: (N, C, D, H, W) or (C, D, H, W), the maxima.
-        indices: what `max_pool3d` gives with `return_indices=True`.
+        indices: the indices from `max_pool3d` with `return_indices=True`.
         kernel_size, stride, padding: those of the pooling.
         output_size: of the result, where pooling makes the same of several sizes.
 
     Raises:
         ValueError: `output_size` is none of the sizes that fit.
-        RuntimeError: shapes do not fit, or an index lies outside the result.
+        RuntimeError: shapes do not fit, or an index is outside of the result.
 
     >>> import plugrad
     >>> volume = plugrad.ones(1, 3, 4, 8, 8)
@@ -328,11 +328,12 @@ def fold(
     padding: IntOrPair = 0,
     stride: IntOrPair = 1,
 ) -> Tensor:
-    """Columns added up where their windows stand, the transpose of `unfold`.
+    """Columns summed at the positions of their windows: the transpose of `unfold`.
 
     Args:
         input: (N, C * kH * kW, windows), or without N.
-        output_size: (H, W) of the result, (N, C, H, W), or without N; an integer stands for both.
+        output_size: (H, W) of the result, which is (N, C, H, W), or without N; an integer gives
+            both.
         kernel_size, dilation, padding, stride: of the windows, as of `conv2d`.
 
     Raises:

@@ -32,7 +32,7 @@ def embedding_bag(
         scale_grad_by_freq: divide a row's gradient by how often it is looked up; not for maxima.
         mode: "sum", "mean" or "max".
         sparse: has no effect; the gradient is dense.
-        per_sample_weights: of the shape of `input`, what rows are multiplied by; for sums only.
+        per_sample_weights: of the shape of `input`, the factors of the rows; for sums only.
         include_last_offset: whether the last offset is the end of the last bag.
         padding_idx: the row that counts for nothing.
 

@@ -135,17 +135,18 @@ class MultiheadAttention(Module):
         Args:
             query: (L, N, E), with `batch_first` (N, L, E), or (L, E); the result is the same.
             key, value: (S, N, kdim) and (S, N, vdim), or as the query.
-            key_padding_mask: (N, S) or (S); True, or what is added, at keys that do not count.
+            key_padding_mask: (N, S) or (S); True at keys to ignore, or numbers to add to the
+                scores.
             need_weights: return weights (N, L, S); None without, which is faster.
-            attn_mask: (L, S) or (N * num_heads, L, S); True, or what is added, at pairs that do
-                not count.
+            attn_mask: (L, S) or (N * num_heads, L, S); True at pairs to ignore, or numbers to add
+                to the scores.
             average_attn_weights: if False, the weights are those of each head, (N, num_heads, L,
                 S).
             is_causal: a hint that `attn_mask` is the causal one; RuntimeError without a mask.
         """
         swap = self.batch_first and query.dim() == 3
         if swap:
-            # What is one tensor stays one: it is projected by one product.
+            # Identical tensors stay identical, so that a single product projects them.
             swapped = {id(x): x.transpose(0, 1) for x in (query, key, value)}
             query, key, value = (swapped[id(x)] for x in (query, key, value))
         result, weights = F.multi_head_attention_forward(

@@ -121,9 +121,9 @@ class EmbeddingBag(Module):
         offsets: Tensor | None = None,
         per_sample_weights: Tensor | None = None,
     ) -> Tensor:
-        """(B, E) of bags (B, N), or of one row of integers (N) that `offsets` (B) cut into bags.
+        """(B, E) for bags (B, N), or for one row of integers (N) that `offsets` (B) cuts into bags.
 
-        `per_sample_weights`, as `input`, are what the rows are multiplied by; for "sum" only.
+        `per_sample_weights`, with the shape of `input`, are factors of the rows; for "sum" only.
         """
         return F.embedding_bag(
             input,
@@ -160,17 +160,17 @@ class _ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log-probabilities of many classes, cheap for those that are frequent.
+    """Log-probabilities of many classes, cheap for frequent ones.
 
-    Classes are sorted by frequency, most frequent first, and cut into clusters. The head tells
-    apart the classes of the first cluster and the other clusters; each of those has two linear
-    layers of its own.
+    Classes are sorted by frequency, most frequent first, and cut into clusters. The head predicts
+    the classes of the first cluster and the other clusters; each of these has its own two linear
+    layers.
 
     Args:
         in_features: the width of the input (N, in_features) or (in_features).
         n_classes: how many classes there are.
         cutoffs: where the clusters begin but for the first: rising, within [1, n_classes - 1].
-        div_value: by what power of it the width of each further cluster is divided.
+        div_value: the width of each further cluster is divided by a higher power of it.
         head_bias: add a bias to the head.
 
     Source: Grave et al., Efficient softmax approximation for GPUs, 2017.
@@ -244,7 +244,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                 f"[{low}, {high}] were found. "
             )
-        # What the head says of each target: its own column, or that of its cluster.
+        # The head's column for each target: its own, or that of its cluster.
         column = target
         rows_of = []
         for place, (first, end) in enumerate(pairwise(self.cutoffs)):

@@ -13,13 +13,14 @@ from plugrad_nn.nn.looked_up import FunctionOf
 
 
 class _ConvTranspose(_Conv):
-    """What transposed convolutions share: the gradients of convolutions by their inputs.
+    """The base of transposed convolutions: the gradients of convolutions with respect to their
+    inputs.
 
     Args:
         in_channels, out_channels: C before and after.
         kernel_size, stride, padding, dilation: those of the convolution.
-        output_padding: added to one end of the result, less than the stride: a convolution with a
-            stride makes the same of several sizes.
+        output_padding: the size added at one end of the result, less than the stride. It is needed
+            because a convolution with a stride maps several sizes to the same.
         groups: in and out channels are split into this many independent groups.
         padding_mode: "zeros".
 

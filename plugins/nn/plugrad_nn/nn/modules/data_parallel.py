@@ -1,4 +1,4 @@
-"""DataParallel: a module whose batches are divided among devices."""
+"""DataParallel: a module that divides batches among devices."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class DataParallel(Module):
 
     Args:
         module: its parameters and buffers are on the first device.
-        device_ids: devices, or their numbers among those of the module's backend. Without them, and
-            with one, the module is called as it is.
+        device_ids: devices, or their numbers in the module's backend. With none or one, the module
+            is called directly.
         output_device: where outputs are joined, the first device by default.
         dim: along which inputs are cut and outputs are joined.
 

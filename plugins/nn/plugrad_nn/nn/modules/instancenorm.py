@@ -15,7 +15,7 @@ from plugrad_nn.processes import group_of_several
 
 
 class _InstanceNorm(NormBase):
-    """What InstanceNorm1d, 2d and 3d share: each channel of each sample is normalised by itself.
+    """The base of InstanceNorm1d, 2d and 3d: each channel of each sample is normalised separately.
 
     Arguments are those of batch normalisation; `affine` and `track_running_stats` are off by
     default. The input may lack the batch.

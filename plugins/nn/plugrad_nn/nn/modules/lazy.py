@@ -26,7 +26,7 @@ from plugrad_nn.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, N
 from plugrad_nn.nn.parameter import is_lazy
 
 if TYPE_CHECKING:
-    # At run time another base stands behind the mixin.
+    # At run time the mixin has another base.
     _Mixed = Module
 else:
     _Mixed = object
@@ -146,7 +146,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 class _LazyConvolution(LazyModuleMixin, _Conv):
-    """What lazy convolutions share."""
+    """The base of lazy convolutions."""
 
     def _leave_open(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         self.out_channels = out_channels
@@ -293,7 +293,7 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
 
 
 class _LazyNorm(LazyModuleMixin, NormBase):
-    """What lazy batch and instance norms share."""
+    """The base of lazy batch and instance norms."""
 
     def __init__(
         self,

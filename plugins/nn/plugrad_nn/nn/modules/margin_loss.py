@@ -75,7 +75,7 @@ class GaussianNLLLoss(_Loss):
 
 
 class _MarginLoss(_Loss):
-    """A loss whose first option is a margin."""
+    """A loss with a margin as its first option."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class CosineEmbeddingLoss(_MarginLoss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """max(0, margin - y * (x1 - x2)): where y is 1, x1 is to be the greater, where -1, x2.
+    """max(0, margin - y * (x1 - x2)): x1 should be greater where y is 1, and x2 where y is -1.
 
     >>> import plugrad
     >>> layer = plugrad.nn.MarginRankingLoss(0.5)
@@ -316,7 +316,7 @@ class CTCLoss(_Loss):
     """Negative log-likelihood of target sequences, however aligned (Graves et al. 2006).
 
     Args:
-        blank: the class that stands for nothing.
+        blank: the class that means no label.
         zero_infinity: zero for infinite losses, of targets too long for their input.
 
     >>> import plugrad

@@ -13,7 +13,7 @@ Widths = int | Sequence[int]
 
 
 class _Pad(Module):
-    """What all paddings share.
+    """The base of all paddings.
 
     Args:
         padding: one integer for all ends, or (left, right) of the last dimension, then of the one

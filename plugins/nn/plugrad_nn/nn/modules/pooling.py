@@ -12,7 +12,7 @@ from plugrad_nn.nn.module import Module
 
 
 class _MaxUnpool(Module):
-    """What MaxUnpool1d, 2d and 3d share.
+    """The base of MaxUnpool1d, 2d and 3d.
 
     Args:
         kernel_size, stride, padding: those of the pooling.
@@ -82,7 +82,7 @@ class MaxUnpool3d(_MaxUnpool):
 
 
 class _LPPool(Module):
-    """What LPPool1d, 2d and 3d share.
+    """The base of LPPool1d, 2d and 3d.
 
     Args:
         norm_type: p.
@@ -151,7 +151,7 @@ class LPPool3d(_LPPool):
 
 
 class _FractionalMaxPool(Module):
-    """What FractionalMaxPool2d and 3d share.
+    """The base of FractionalMaxPool2d and 3d.
 
     Args:
         kernel_size: of the windows.

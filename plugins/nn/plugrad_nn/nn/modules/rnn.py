@@ -21,18 +21,18 @@ _NO_PROJECTION = "proj_size argument is only supported for LSTM, not RNN or GRU"
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share; they differ in `mode` and in the states they pass on.
+    """The base of RNN, LSTM and GRU, which differ in `mode` and in their states.
 
     The input is (T, B, I); with `batch_first` (B, T, I); without a batch (T, I); or a
-    `PackedSequence` of sequences of several lengths. Outputs have D * H for I, D being 2 if
-    `bidirectional`, else 1. States are (num_layers * D, B, H), or without a batch
-    (num_layers * D, H); by default they start at zero.
+    `PackedSequence` of sequences of several lengths. Outputs have D * H in place of I, with D = 2
+    if `bidirectional`, else 1. States are (num_layers * D, B, H), or without a batch (num_layers *
+    D, H); by default they start at zero.
 
     Args:
         input_size: I.
         hidden_size: H.
         num_layers: layers on top of each other; each takes the outputs of the one below.
-        bias: add `bias_ih_l{k}` and `bias_hh_l{k}`, which only cuDNN tells apart.
+        bias: add `bias_ih_l{k}` and `bias_hh_l{k}`; only cuDNN distinguishes the two.
         batch_first: the batch is the first dimension of inputs and outputs, not of states.
         dropout: in training, the probability of zeroing an output of each layer but the last.
         bidirectional: run a second set of weights, `..._reverse`, from the end.

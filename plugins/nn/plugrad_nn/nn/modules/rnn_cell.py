@@ -13,7 +13,7 @@ from plugrad_nn.nn.parameter import Parameter
 
 
 class RNNCellBase(Module):
-    """What the cells share: weights, and inputs with a batch (B, I) or without (I).
+    """The base of the cells: weights, and inputs with a batch (B, I) or without (I).
 
     Args:
         input_size: I.

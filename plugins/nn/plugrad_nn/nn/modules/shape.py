@@ -15,7 +15,7 @@ class Upsample(Module):
 
     Args:
         size: the spatial sizes of the result;
-        scale_factor: or what those of the input are multiplied by.
+        scale_factor: alternatively, the factor of the input's sizes.
         mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear".
         align_corners: keep the values at the corners; not for "nearest".
         recompute_scale_factor: work the factors out from the sizes of the result.

@@ -21,7 +21,7 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """What layers of encoders and decoders share."""
+    """The base of layers of encoders and decoders."""
 
     self_attn: MultiheadAttention
     activation: Any
@@ -64,7 +64,7 @@ class _Layer(Module):
         return result
 
     def _residual(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
-        """Adds what each part makes of `x`, with a normalisation before or behind."""
+        """Adds the result of each part to `x`, with normalisation before or after."""
         for number, part in enumerate(parts, 1):
             norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
             x = x + dropout(part(norm(x))) if self.norm_first else norm(x + dropout(part(x)))
@@ -90,7 +90,7 @@ class TransformerEncoderLayer(_Layer):
         activation: between the linear layers: "relu", "gelu" or a function.
         layer_norm_eps: added to the variance by the normalisations.
         batch_first: inputs and outputs are (N, S, E) rather than (S, N, E).
-        norm_first: normalise what goes into each part, not what comes out.
+        norm_first: normalise the input of each part, not its output.
         bias: with False, no shifts in linear layers and normalisations.
 
     >>> import plugrad
@@ -222,7 +222,7 @@ class TransformerDecoderLayer(_Layer):
 
         Args:
             tgt: (T, N, E), with `batch_first` (N, T, E), or (T, E).
-            memory: (S, N, E) or in the same way, the last sequence of an encoder.
+            memory: (S, N, E) or in the same form, the last sequence of an encoder.
             tgt_mask, tgt_key_padding_mask: of the attention of `tgt` to itself: (T, T) or
                 (N * nhead, T, T), and (N, T) or (T).
             memory_mask, memory_key_padding_mask: of the attention to `memory`: (T, S) or
@@ -437,7 +437,7 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """What the decoder makes of `tgt` and of what the encoder makes of `src`.
+        """The decoder's result for `tgt` and for the encoder's result for `src`.
 
         Args are those of `TransformerEncoder` and `TransformerDecoder`. RuntimeError if the two
         differ in their batches, or if their width is not `d_model`.
@@ -475,7 +475,7 @@ class Transformer(Module):
 
 
 def _is_causal(mask: Tensor | None, given: bool | None, x: Tensor, layers: ModuleList) -> bool:
-    """What `given` says, or if it is None, whether `mask` is the causal one for `x`."""
+    """`given`, or if it is None, whether `mask` is the causal one for `x`."""
     if given is not None or mask is None:
         return given is True
     batch_first = layers[0].self_attn.batch_first

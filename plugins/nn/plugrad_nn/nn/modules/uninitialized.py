@@ -1,4 +1,4 @@
-"""Parameters and buffers of lazy modules, whose shapes follow from the first input."""
+"""Parameters and buffers of lazy modules; their shapes are determined by the first input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNUSABLE = (
     "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling "
     "plugrad functions"
 )
-# What modules call of parameters and buffers.
+# The methods of parameters and buffers that modules call.
 _ALLOWED = frozenset(
     [
         *(
@@ -48,13 +48,13 @@ _OPERATORS = frozenset(
 
 
 class UninitializedTensorMixin:
-    """A parameter or buffer of a lazy module, whose shape follows from the first input."""
+    """A parameter or buffer of a lazy module; its shape is determined by the first input."""
 
     cls_to_become: ClassVar[type[Tensor]]
     data: Tensor
 
     def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
-        """Gives it memory of this shape, whose values are not set, and its later class."""
+        """Gives it uninitialized memory of this shape, and its final class."""
         old = self.data
         self.data = plugrad.empty(
             tuple(shape),
@@ -70,7 +70,7 @@ class UninitializedTensorMixin:
         raise RuntimeError(_SHAPELESS)
 
     def detach(self) -> Any:
-        """Itself: state dicts hold it as it is."""
+        """Itself: state dicts hold it directly."""
         return self
 
     def __repr__(self, *, tensor_contents: object = None) -> str:

@@ -1,4 +1,4 @@
-"""plugrad.nn.utils: what is done to the gradients, parameters or sequences of a model."""
+"""plugrad.nn.utils: tools for the gradients, parameters or sequences of a model."""
 
 from __future__ import annotations
 

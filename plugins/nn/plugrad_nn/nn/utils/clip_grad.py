@@ -57,7 +57,7 @@ def clip_grads_with_norm_(
     """Scales all gradients by `max_norm / total_norm` if that is less than 1.
 
     Args:
-        parameters: those whose gradients are scaled.
+        parameters: the tensors with gradients to scale.
         max_norm: the largest norm that is left.
         total_norm: the norm that there is, of shape ().
         foreach: is about speed in PyTorch, and has no effect.
@@ -87,7 +87,7 @@ def clip_grad_norm_(
     """Scales all gradients down together so that their joint norm is at most `max_norm`.
 
     Args:
-        parameters: those whose gradients are scaled.
+        parameters: the tensors with gradients to scale.
         max_norm: the largest norm that is left.
         norm_type: p of the p-norm.
         error_if_nonfinite: raise if the norm is not finite.
@@ -149,7 +149,7 @@ def clip_grad_value_(
     """Clamps every element of every gradient to [-clip_value, clip_value].
 
     Args:
-        parameters: those whose gradients are clamped.
+        parameters: the tensors with gradients to clamp.
         clip_value: the largest magnitude.
         foreach: is about speed in PyTorch, and has no effect.
 

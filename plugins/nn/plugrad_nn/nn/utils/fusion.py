@@ -54,7 +54,7 @@ def _fused(
 
 @explains
 def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
-    """A copy of a convolution that computes what it and the batch norm `bn` behind it do.
+    """A copy of a convolution that includes the batch norm `bn` after it.
 
     Args:
         conv: the convolution; it and `bn` are in evaluation mode.
@@ -99,7 +99,7 @@ def fuse_conv_bn_weights(
     Args:
         conv_w, conv_b: of the convolution; no bias counts as zeros.
         bn_rm, bn_rv: the running mean and variance, (C).
-        bn_eps: what is added to the variance.
+        bn_eps: the number added to the variance.
         bn_w, bn_b: scale and shift, (C); None counts as ones and zeros.
         transpose: the convolution is a transposed one.
 
@@ -118,7 +118,7 @@ def fuse_conv_bn_weights(
 
 @explains
 def fuse_linear_bn_eval(linear: T, bn: Module) -> T:
-    """A copy of a linear layer that computes what it and the batch norm `bn` behind it do.
+    """A copy of a linear layer that includes the batch norm `bn` after it.
 
     Args:
         linear: the layer, in evaluation mode.

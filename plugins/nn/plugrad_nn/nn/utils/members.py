@@ -9,7 +9,7 @@ from plugrad_nn.nn.module import Module
 
 __all__ = ["set_tensor", "swap_tensor"]
 
-# What `swap_tensor` returns where there was nothing; given back, it takes the name away again.
+# The result of `swap_tensor` for a new name; passing it back deletes the name again.
 _MISSING: Final = object()
 
 
@@ -19,12 +19,12 @@ def set_tensor(module: Any, name: str, tensor: Any) -> None:
 
 
 def swap_tensor(module: Any, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Put a tensor in the place of a module's parameter, buffer or other tensor; what was there.
+    """Replace a module's parameter, buffer or other tensor; returns the previous one.
 
-    A tensor in a parameter's place counts as a parameter, though it is none.
+    A plain tensor in a parameter's place counts as a parameter.
 
     Raises:
-        TypeError: `module` is not a module, or `tensor` or what is there no tensor.
+        TypeError: `module` is not a module, or `tensor` or the member to replace is not a tensor.
         KeyError: the name has a dot, or is empty.
         AttributeError: there is no such name, and that is not allowed.
     """

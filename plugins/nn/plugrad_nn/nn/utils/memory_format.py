@@ -1,4 +1,4 @@
-"""Convolutions whose weights lie as their inputs do."""
+"""Converts the weights of convolutions to a memory format."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ M = TypeVar("M", bound=Module)
 def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
     """Lays out the weights of all `Conv2d` and `ConvTranspose2d` below `module` in a memory format.
 
-    Values stay as they are, and so do the parameters as objects. Returns the module.
+    Values and parameter objects stay the same. Returns the module.
 
     Args:
-        module: a convolution, or what has some.
+        module: a convolution, or a module with convolutions.
         memory_format: such as `plugrad.channels_last`.
 
     >>> import plugrad
@@ -39,7 +39,7 @@ def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
     """As `convert_conv2d_weight_memory_format`, of `Conv3d` and `ConvTranspose3d`.
 
     Args:
-        module: a convolution, or what has some.
+        module: a convolution, or a module with convolutions.
         memory_format: such as `plugrad.channels_last_3d`.
 
     >>> import plugrad

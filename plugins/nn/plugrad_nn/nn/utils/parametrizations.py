@@ -1,4 +1,4 @@
-"""Parametrizations that are there: orthogonal matrices, spectral and weight normalisation."""
+"""Ready-made parametrizations: orthogonal matrices, spectral and weight normalisation."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class _Orthogonal(Module):
         return found
 
     def _square(self, Q: Tensor) -> Tensor:
-        """A square orthogonal matrix whose first columns are those of Q, made orthogonal."""
+        """A square orthogonal matrix; its first columns are those of Q, orthogonalized."""
         rows, columns = Q.shape[-2], Q.shape[-1]
         if rows != columns:
             shape = (*Q.shape[:-1], rows - columns)
@@ -173,7 +173,7 @@ class _WeightNorm(Module):
 
 @explains
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Tells a weight's norms along all dimensions but `dim` from its directions.
+    """Separates a weight's norms, along all dimensions but `dim`, from its directions.
 
     They are `parametrizations.weight.original0` and `original1`. `dim=None` takes one norm of all.
 

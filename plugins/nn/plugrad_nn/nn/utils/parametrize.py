@@ -27,7 +27,7 @@ __all__ = [
 
 
 class _Cache(threading.local):
-    """What parametrized tensors were in the blocks `with cached()` that a thread is in."""
+    """Parametrized tensors cached in the thread's `with cached()` blocks."""
 
     depth = 0
 
@@ -40,7 +40,8 @@ _CACHE = _Cache()
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """In this block each parametrized tensor is computed once; what it depends on must not change.
+    """A block in which each parametrized tensor is computed once. Its originals must not change
+    meanwhile.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import parametrizations, parametrize
@@ -89,7 +90,7 @@ class ParametrizationList(ModuleList):
                     try:
                         start = module.right_inverse(start)
                     except NotImplementedError:
-                        # It takes the tensor as it is for what it starts from.
+                        # It uses the current tensor as its starting value.
                         continue
         if not isinstance(start, Tensor | Sequence):
             raise ValueError(
@@ -291,7 +292,7 @@ def _parametrized(cls: type[Module]) -> type[Module]:
     """A class for one module alone: its parametrized tensors are properties of the class."""
 
     def deep(self: Module, memo: dict[int, Any]) -> Module:
-        # A class of its own: parametrizations of the two come and go apart.
+        # A separate class, because parametrizations of the two are added and removed independently.
         other = _parametrized(type(self).__bases__[0])
         for name in self.parametrizations:
             setattr(other, name, _property(name))
@@ -333,7 +334,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a tensor of the module, or that of this name, has parametrizations.
 
     Args:
-        module: which is asked.
+        module: the module to inspect.
         tensor_name: which of its tensors; None for any.
 
     >>> import plugrad

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=Module)
-# Not float alone: what is wrong with an amount is said where it is checked, in PyTorch's words.
+# Not only float: the check itself raises PyTorch's errors for wrong amounts.
 Amount = float | Real
 
 
@@ -75,7 +75,7 @@ def random_unstructured(module: M, name: str, amount: Amount) -> M:
     Args:
         module: has the parameter.
         name: of the parameter.
-        amount: how many, or as a float in [0, 1] what share.
+        amount: how many, or as a float in [0, 1] which share.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune
@@ -97,8 +97,8 @@ def l1_unstructured(
     Args:
         module: has the parameter.
         name: of the parameter.
-        amount: how many, or as a float in [0, 1] what share.
-        importance_scores: what to take for the magnitudes, in the parameter's shape.
+        amount: how many, or as a float in [0, 1] which share.
+        importance_scores: replacements of the magnitudes, in the parameter's shape.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune
@@ -119,7 +119,7 @@ def random_structured(module: M, name: str, amount: Amount, dim: int) -> M:
     Args:
         module: has the parameter.
         name: of the parameter.
-        amount: how many, or as a float in [0, 1] what share.
+        amount: how many, or as a float in [0, 1] which share.
         dim: the dimension of the channels.
 
     >>> import plugrad
@@ -147,10 +147,10 @@ def ln_structured(
     Args:
         module: has the parameter.
         name: of the parameter.
-        amount: how many, or as a float in [0, 1] what share.
+        amount: how many, or as a float in [0, 1] which share.
         n: which norm, as for `plugrad.norm`.
         dim: the dimension of the channels.
-        importance_scores: what to take for the parameter, in its shape.
+        importance_scores: a replacement of the parameter, in its shape.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune
@@ -197,8 +197,8 @@ def global_unstructured(
     Args:
         parameters: pairs of a module and a name.
         pruning_method: an unstructured one, such as `L1Unstructured`.
-        importance_scores: by pair, what to take for the elements' importance.
-        kwargs: what the method takes: `amount`, say.
+        importance_scores: by pair, the importance of the elements.
+        kwargs: arguments of the method, such as `amount`.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune

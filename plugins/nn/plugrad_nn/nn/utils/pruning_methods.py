@@ -24,7 +24,7 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """A way to choose a mask; `compute_mask` of a subclass says which.
+    """A method of choosing a mask; a subclass defines `compute_mask`.
 
     `apply` moves the parameter `name` of a module to `name_orig`, puts the mask into the buffer
     `name_mask`, and computes `name` as their product before each call of the module::
@@ -33,8 +33,8 @@ class BasePruningMethod(ABC):
                                 * --> name (tensor)
         name_mask (buffer) -----+
 
-    `PRUNING_TYPE` tells a second method what the first one left: "unstructured" looks at the
-    elements that are left, "structured" at the channels that are left, "global" at everything.
+    `PRUNING_TYPE` determines what a second method sees: "unstructured" sees the remaining elements,
+    "structured" the remaining channels, "global" everything.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune
@@ -79,11 +79,11 @@ class BasePruningMethod(ABC):
         importance_scores: Tensor | None = None,
         **kwargs: Any,
     ) -> BasePruningMethod:
-        """Prunes `module.name`; a method that is there already is combined with this one.
+        """Prunes `module.name`; an existing method is combined with this one.
 
         Args:
             importance_scores: take these for the elements' importance, not the elements.
-            args, kwargs: what the class takes.
+            args, kwargs: arguments of the class.
         """
         earlier = [key for key, hook in methods_of(module) if hook._tensor_name == name]
         if len(earlier) > 1:
@@ -181,7 +181,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Adds a method at the end; it has to be for the same parameter."""
+        """Adds a method at the end; it must be for the same parameter."""
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if self._tensor_name != method._tensor_name:
@@ -201,7 +201,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What the last method leaves of what `default_mask` leaves."""
+        """The mask after the last method is applied to `default_mask`."""
         method: Any = self._pruning_methods[-1]
         left: Any
         if method.PRUNING_TYPE == "unstructured":
@@ -245,7 +245,7 @@ class Identity(BasePruningMethod):
 
 
 class _ByAmount(BasePruningMethod):
-    """Args: amount, how many elements or channels, or as a float in [0, 1] what share of them."""
+    """Args: amount, how many elements or channels, or as a float in [0, 1] which share of them."""
 
     amount: float
 
@@ -289,7 +289,7 @@ class RandomUnstructured(_Unstructured):
     """Prunes elements at random; `amount` is a number of them or a share.
 
     Args:
-        amount: how many, or as a float in [0, 1] what share.
+        amount: how many, or as a float in [0, 1] which share.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune
@@ -308,7 +308,7 @@ class L1Unstructured(_Unstructured):
     """Prunes the elements of least magnitude; `amount` is a number of them or a share.
 
     Args:
-        amount: how many, or as a float in [0, 1] what share.
+        amount: how many, or as a float in [0, 1] which share.
 
     >>> import plugrad
     >>> from plugrad.nn.utils import prune
@@ -355,7 +355,7 @@ class RandomStructured(_Structured):
     """Prunes channels at random; `amount` is a number of them or a share.
 
     Args:
-        amount: how many, or as a float in [0, 1] what share.
+        amount: how many, or as a float in [0, 1] which share.
         dim: the dimension of the channels.
 
     >>> import plugrad
@@ -380,7 +380,7 @@ class LnStructured(_Structured):
     """Prunes the channels of least n-norm; `amount` is a number of them or a share.
 
     Args:
-        amount: how many, or as a float in [0, 1] what share.
+        amount: how many, or as a float in [0, 1] which share.
         n: which norm, as for `plugrad.norm`.
         dim: the dimension of the channels.
 

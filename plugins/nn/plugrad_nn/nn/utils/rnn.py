@@ -240,7 +240,7 @@ def pad_packed_sequence(
     Args:
         sequence: as packing made it.
         batch_first: whether the batch comes first in the result.
-        padding_value: what is at the ends of the shorter sequences.
+        padding_value: the value at the ends of shorter sequences.
         total_length: T.
 
     >>> import plugrad
@@ -283,7 +283,7 @@ def pad_sequence(
     Args:
         sequences: tensors (L_i, ...) of one shape but for the first dimension.
         batch_first: whether the batch comes first in the result.
-        padding_value: what the shorter ones get.
+        padding_value: the value at the ends of shorter sequences.
         padding_side: "right" or "left".
 
     >>> import plugrad

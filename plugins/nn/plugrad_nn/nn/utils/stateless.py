@@ -49,7 +49,7 @@ def functional_call(
 
 
 def skip_init(module_cls: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A module whose weights are not set: no numbers are drawn.
+    """Creates a module with uninitialized weights: no numbers are drawn.
 
     RuntimeError if the class is not a module, or has no argument `device`.
 

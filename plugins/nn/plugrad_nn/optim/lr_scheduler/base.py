@@ -36,7 +36,7 @@ EPOCH_DEPRECATION_WARNING = (
 
 
 def check_optimizer(value: object) -> None:
-    """Raises TypeError for what is not an optimizer."""
+    """Raises TypeError for anything but an optimizer."""
     if not isinstance(value, Optimizer):
         raise TypeError(f"{type(value).__name__} is not an Optimizer")
 
@@ -77,7 +77,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 
 def state_of_function(function: Any) -> dict[str, Any] | None:
-    """What a state dict has of a callable object; of a function there is nothing to store."""
+    """The state dict's entry for a callable object; functions store nothing."""
     return None if isinstance(function, types.FunctionType) else function.__dict__.copy()
 
 
@@ -88,8 +88,9 @@ class LRScheduler:
     optimizer. Those that also know the rate of any epoch write `_get_closed_form_lr()`.
 
     Args:
-        optimizer: whose groups get rates.
-        last_epoch: -1 to begin; else the epoch to resume from, for which groups have "initial_lr".
+        optimizer: the optimizer to schedule.
+        last_epoch: -1 to begin; otherwise the epoch to resume from, which needs "initial_lr" in the
+            groups.
 
     Raises:
         TypeError: that is not an optimizer.
@@ -143,7 +144,7 @@ class LRScheduler:
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` gave."""
+        """Loads a state from `state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Rate]:
@@ -155,7 +156,7 @@ class LRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch, or to the one that is given, which is deprecated."""
+        """Advances to the next epoch, or to the given one, which is deprecated."""
         if self._step_count == 1:
             if not getattr(self.optimizer.step, "hooked", False):
                 warnings.warn(_OVERRIDDEN, UserWarning, stacklevel=2)

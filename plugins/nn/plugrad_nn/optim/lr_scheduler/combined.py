@@ -42,7 +42,7 @@ class _Combined(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` gave."""
+        """Loads a state from `state_dict`."""
         state = dict(state_dict)
         for scheduler, own in zip(self._schedulers, state.pop("_schedulers"), strict=True):
             scheduler.load_state_dict(own)
@@ -53,9 +53,9 @@ class SequentialLR(_Combined):
     """Follows one schedule until the first milestone, then the next one.
 
     Args:
-        optimizer: whose rates are set.
+        optimizer: the optimizer to schedule.
         schedulers: schedules of that optimizer, in order.
-        milestones: the epochs at which the next one begins; one less than there are schedules.
+        milestones: the epochs at which the next schedule begins; one fewer than schedules.
         last_epoch: -1 to begin.
 
     Raises:
@@ -118,7 +118,7 @@ class SequentialLR(_Combined):
             schedule.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]  # it cannot jump
-        """Goes on to the next epoch."""
+        """Advances to the next epoch."""
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
@@ -164,7 +164,7 @@ class ChainedScheduler(_Combined):
         self._last_lr = rates_of(optimizer)
 
     def step(self) -> None:  # type: ignore[override]  # it cannot jump
-        """Goes on to the next epoch."""
+        """Advances to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = rates_of(self.optimizer)

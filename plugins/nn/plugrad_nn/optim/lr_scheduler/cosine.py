@@ -15,7 +15,7 @@ class CosineAnnealingLR(LRScheduler):
     """Follows half a cosine from the initial rate to `eta_min` in `T_max` epochs, then back.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         T_max: how many epochs half a cosine takes.
         eta_min: the least rate.
         last_epoch: the epoch to resume from; -1 to begin.
@@ -67,12 +67,11 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Follows half a cosine to `eta_min` in `T_0` epochs, then begins anew, `T_mult` times longer.
-
-    `step(epoch)` may have parts of epochs, say `epoch + batch / batches`.
+    """Follows half a cosine to `eta_min` in `T_0` epochs, then restarts, `T_mult` times longer.
+    `step(epoch)` accepts fractions of epochs, such as `epoch + batch / batches`.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         T_0: how many epochs the first half cosine takes.
         T_mult: how many times longer each next one is.
         eta_min: the least rate.
@@ -123,7 +122,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes on to the next epoch, or to the one that is given."""
+        """Advances to the next epoch, or to the given one."""
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1

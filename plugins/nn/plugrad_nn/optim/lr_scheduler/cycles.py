@@ -1,4 +1,5 @@
-"""Schedules that go up and down, the momentum the other way: CyclicLR and OneCycleLR."""
+"""Schedules that rise and fall, with the momentum in the opposite direction: CyclicLR and
+OneCycleLR."""
 
 from __future__ import annotations
 
@@ -45,18 +46,19 @@ class _MomentumLR(LRScheduler):
 
 
 class CyclicLR(_MomentumLR):
-    """Goes from `base_lr` to `max_lr` and back, again and again.
+    """Cycles from `base_lr` to `max_lr` and back.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         base_lr, max_lr: the ends, one number or one for each group.
-        step_size_up, step_size_down: how many steps the ways take; the way down that of the way up.
+        step_size_up, step_size_down: the number of steps up and down; down takes as long as up by
+            default.
         mode: "triangular"; "triangular2" halves the height each cycle; "exp_range" multiplies it
             by gamma**step.
         gamma: see `mode`.
         scale_fn: in place of `mode`, the height's factor by cycle or step.
-        scale_mode: "cycle" (from 1 on) or "iterations", what `scale_fn` is given.
-        cycle_momentum: goes from `max_momentum` to `base_momentum` and back meanwhile.
+        scale_mode: the argument of `scale_fn`: "cycle" (from 1 on) or "iterations".
+        cycle_momentum: cycle the momentum from `max_momentum` to `base_momentum` and back.
         base_momentum, max_momentum: its ends.
         last_epoch: the step to resume from; -1 to begin.
 
@@ -150,7 +152,7 @@ class CyclicLR(_MomentumLR):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` gave."""
+        """Loads a state from `state_dict`."""
         state = dict(state_dict)
         attributes = state.pop("_scale_fn_custom")
         if attributes is not None:
@@ -159,20 +161,20 @@ class CyclicLR(_MomentumLR):
 
 
 class OneCycleLR(_MomentumLR):
-    """Goes up to `max_lr`, then down far below the first rate, once; to be called every step.
+    """Rises to `max_lr`, then falls far below the first rate, once; call it every step.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         max_lr: the largest rate, one number or one for each group.
         total_steps: how many steps there are; or `epochs` and `steps_per_epoch`.
         epochs, steps_per_epoch: see `total_steps`.
         pct_start: the share of steps that go up.
         anneal_strategy: "cos" or "linear".
-        cycle_momentum: goes from `max_momentum` to `base_momentum` and back meanwhile.
+        cycle_momentum: cycle the momentum from `max_momentum` to `base_momentum` and back.
         base_momentum, max_momentum: its ends.
         div_factor: the first rate is max_lr / div_factor.
         final_div_factor: the last rate is the first one over this.
-        three_phase: goes down to the first rate in as many steps as up, then on to the last one.
+        three_phase: fall to the first rate in as many steps as it rose, then on to the last rate.
         last_epoch: the step to resume from; -1 to begin.
 
     Raises:

@@ -47,7 +47,7 @@ class _FunctionLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` gave."""
+        """Loads a state from `state_dict`."""
         state = dict(state_dict)
         for function, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
             if attributes is not None:
@@ -59,7 +59,7 @@ class LambdaLR(_FunctionLR):
     """The initial rate times `lr_lambda(epoch)`; a list gives one function per group.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         lr_lambda: gives the factor for an epoch; one function, or one for each group.
         last_epoch: the epoch to resume from; -1 to begin.
 
@@ -86,7 +86,7 @@ class MultiplicativeLR(_FunctionLR):
     """The rate before times `lr_lambda(epoch)`; a list gives one function per group.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         lr_lambda: gives the factor for an epoch; one function, or one for each group.
         last_epoch: the epoch to resume from; -1 to begin.
 
@@ -126,9 +126,9 @@ class StepLR(LRScheduler):
     """Multiplies the rate by `gamma` every `step_size` epochs.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         step_size: how many epochs a rate lasts.
-        gamma: what rates are multiplied by.
+        gamma: the factor of the rates.
         last_epoch: the epoch to resume from; -1 to begin.
 
     >>> import plugrad
@@ -166,9 +166,9 @@ class MultiStepLR(LRScheduler):
     """Multiplies the rate by `gamma` at each of `milestones`.
 
     Args:
-        optimizer: whose rates it sets.
-        milestones: the epochs at which rates change; one that is there twice counts twice.
-        gamma: what rates are multiplied by.
+        optimizer: the optimizer to schedule.
+        milestones: the epochs at which rates change; repeated ones count repeatedly.
+        gamma: the factor of the rates.
         last_epoch: the epoch to resume from; -1 to begin.
 
     >>> import plugrad
@@ -210,8 +210,8 @@ class ConstantLR(LRScheduler):
     """The initial rate times `factor` until `total_iters` epochs have passed.
 
     Args:
-        optimizer: whose rates it sets.
-        factor: what the initial rates are multiplied by; in [0, 1].
+        optimizer: the optimizer to schedule.
+        factor: the factor of the initial rates; in [0, 1].
         total_iters: how many epochs that lasts.
         last_epoch: the epoch to resume from; -1 to begin.
 
@@ -258,10 +258,10 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Multiplies the rate by what goes from `start_factor` to `end_factor` in equal steps.
+    """Multiplies the rate by a factor that goes from `start_factor` to `end_factor` in equal steps.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         start_factor: the first factor; in (0, 1].
         end_factor: the last factor; in [0, 1].
         total_iters: how many epochs it takes to get there.
@@ -326,8 +326,8 @@ class ExponentialLR(LRScheduler):
     """Multiplies the rate by `gamma` every epoch.
 
     Args:
-        optimizer: whose rates it sets.
-        gamma: what rates are multiplied by.
+        optimizer: the optimizer to schedule.
+        gamma: the factor of the rates.
         last_epoch: the epoch to resume from; -1 to begin.
 
     >>> import plugrad
@@ -359,7 +359,7 @@ class PolynomialLR(LRScheduler):
     """The initial rate times (1 - epoch / total_iters)**power, 0 from there on.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         total_iters: after how many epochs rates are 0.
         power: the exponent of the polynomial.
         last_epoch: the epoch to resume from; -1 to begin.

@@ -20,11 +20,11 @@ class ReduceLROnPlateau(LRScheduler):
     """Multiplies the rate by `factor` when a metric has not improved for `patience` epochs.
 
     Args:
-        optimizer: whose rates it sets.
+        optimizer: the optimizer to schedule.
         mode: "min" for a metric that should fall, "max" for one that should rise.
-        factor: what rates are multiplied by; below 1.
+        factor: the factor of the rates; below 1.
         patience: how many epochs without improvement are tolerated.
-        threshold: by how much a metric has to be better.
+        threshold: the least improvement of a metric that counts.
         threshold_mode: "rel" for a share of the best one, "abs" for a difference.
         cooldown: how many epochs do not count after a change.
         min_lr: the least rate, one number or one for each group.
@@ -146,6 +146,6 @@ class ReduceLROnPlateau(LRScheduler):
                 set_rate(group, rate)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` gave."""
+        """Loads a state from `state_dict`."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)

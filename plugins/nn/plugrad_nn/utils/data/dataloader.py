@@ -44,7 +44,7 @@ __all__ = [
 
 T_co = TypeVar("T_co", covariant=True)
 
-# What the samplers were made of: it cannot be set when they are there.
+# Arguments of the samplers, which cannot be set afterwards.
 _FIXED: Final = frozenset(
     ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 )
@@ -86,10 +86,9 @@ class DataLoader(Generic[T_co]):
 
     Raises:
         ValueError: options exclude each other or are invalid; the message names them.
-        TypeError: `multiprocessing_context` is not a context.
-
-    Iterating raises what a worker raised, as an exception of the same class with the worker's
-    traceback in its message, and RuntimeError if a worker died or took too long.
+        TypeError: `multiprocessing_context` is not a context. Iterating raises a worker's exception
+            as one of the same class, with the worker's traceback in its message, and RuntimeError
+            if a worker died or took too long.
 
     >>> import plugrad
     >>> from plugrad.utils.data import DataLoader, TensorDataset

@@ -272,7 +272,7 @@ class Subset(Dataset[T_co]):
 
 
 def _items(dataset: Any, indices: list[Any]) -> list[Any]:
-    """Several samples, in the data set's own way if it has one."""
+    """Several samples, by the data set's `__getitems__` if it has one."""
     own = getattr(dataset, "__getitems__", None)
     if callable(own):
         items: list[Any] = own(indices)
@@ -322,7 +322,7 @@ def _sizes_of_shares(shares: Sequence[float], total: int) -> list[int]:
         if not 0 <= share <= 1:
             raise ValueError(f"Fraction at index {position} is not between 0 and 1")
         sizes.append(math.floor(total * share))
-    # What rounding down left over goes to the first subsets, one each.
+    # The remainder of rounding down is distributed to the first subsets, one each.
     for position in range(total - sum(sizes)):
         sizes[position % len(sizes)] += 1
     for position, size in enumerate(sizes):

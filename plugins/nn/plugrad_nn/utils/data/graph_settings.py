@@ -26,7 +26,7 @@ def get_all_graph_pipes(graph: DataPipeGraph) -> list[Any]:
     """The pipes of a graph, each once; a pipe comes before its sources.
 
     Args:
-        graph: what `traverse_dps` returns.
+        graph: the result of `traverse_dps`.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper
     >>> from plugrad.utils.data.graph import traverse_dps
@@ -99,7 +99,7 @@ def apply_shuffle_settings(datapipe: DataPipe, shuffle: bool | None = None) -> D
 
     Args:
         datapipe: the last pipe.
-        shuffle: whether to shuffle; None leaves all as it is.
+        shuffle: whether to shuffle; None changes nothing.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper
     >>> from plugrad.utils.data.graph_settings import apply_shuffle_settings

@@ -45,7 +45,7 @@ class SequentialSampler(Sampler[int]):
     """0, 1, 2, ...
 
     Args:
-        data_source: what the indices are of.
+        data_source: the data set to index.
 
     >>> from plugrad.utils.data import SequentialSampler
     >>> list(SequentialSampler("abc"))
@@ -66,7 +66,7 @@ class RandomSampler(Sampler[int]):
     """All indices in random order, or `num_samples` draws with `replacement`.
 
     Args:
-        data_source: what the indices are of.
+        data_source: the data set to index.
         replacement: whether an index can be drawn again.
         num_samples: how many; by default as many as there are.
         generator: of the random numbers.
@@ -116,7 +116,7 @@ class RandomSampler(Sampler[int]):
                 drawn = plugrad.randint(0, size, (count,), generator=generator, device=place)
                 yield from drawn.tolist()
             return
-        # The last order is drawn even if none of it is left to be read.
+        # The last order is drawn even if none of it is read.
         for left in range(self.num_samples, -1, -size):
             yield from plugrad.randperm(size, generator=generator, device=place).tolist()[:left]
 

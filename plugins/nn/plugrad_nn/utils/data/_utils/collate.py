@@ -28,8 +28,8 @@ default_collate_err_msg_format: Final = (
 
 @explains
 def default_convert(data: Any) -> Any:
-    """Makes tensors of NumPy's arrays and numbers, also inside mappings and sequences; the rest
-    stays as it is. It is what a loader does to a sample with `batch_size=None`.
+    """Converts NumPy's arrays and numbers to tensors, also inside mappings and sequences; the rest
+    stays unchanged. A loader with `batch_size=None` does this to each sample.
 
     Args:
         data: any structure of mappings and sequences.
@@ -63,7 +63,7 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
         collate_fn_map: functions by the class of sample that they collate, or by a tuple of
             classes. The class itself comes first, then the first entry that it is a subclass of.
             They are called as `function(batch, collate_fn_map=...)`. Mappings and sequences that
-            none of them takes are gone into.
+            match none of them are traversed.
 
     Raises:
         TypeError: the samples are of a kind that nothing is known about.
@@ -163,11 +163,11 @@ def collate_int_fn(batch: Sequence[int], *, collate_fn_map: CollateMap | None = 
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """Text as it is."""
+    """Text, unchanged."""
     return batch
 
 
-# What `default_collate` goes by; programs add their own classes to it.
+# The table of `default_collate`; programs add their own classes to it.
 default_collate_fn_map: Final[CollateMap] = {
     Tensor: collate_tensor_fn,
     np.ndarray: collate_numpy_array_fn,
@@ -181,9 +181,8 @@ default_collate_fn_map: Final[CollateMap] = {
 
 @explains
 def default_collate(batch: Iterable[Any]) -> Any:
-    """Stacks tensors, arrays and numbers; goes into mappings and sequences; leaves text alone.
-
-    `default_collate_fn_map` says what is done to which class of samples.
+    """Stacks tensors, arrays and numbers, also inside mappings and sequences; text stays unchanged.
+    `default_collate_fn_map` lists the function for each class of samples.
 
     Args:
         batch: samples of one structure.

@@ -1,4 +1,4 @@
-"""Mappings and sequences of a batch, made anew with other values in them."""
+"""Rebuilds mappings and sequences of a batch with other values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 
 def like_mapping(model: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
-    """The values in a mapping of the model's class, with what else the model holds; in a dict if
-    that class cannot be copied or made."""
+    """The values in a mapping of the model's class, with its other attributes; in a dict if the
+    class cannot be copied or created."""
     try:
         if isinstance(model, MutableMapping):
             clone = copy.copy(model)
@@ -21,8 +21,8 @@ def like_mapping(model: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
 
 
 def like_sequence(model: Sequence[Any], values: list[Any]) -> Any:
-    """The values in a sequence of the model's class, with what else the model holds; in a list if
-    that class cannot be copied or made."""
+    """The values in a sequence of the model's class, with its other attributes; in a list if the
+    class cannot be copied or created."""
     try:
         if isinstance(model, MutableSequence):
             clone = copy.copy(model)

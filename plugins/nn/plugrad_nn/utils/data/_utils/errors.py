@@ -1,4 +1,4 @@
-"""An exception of a worker, on its way to the user with its traceback."""
+"""Passes an exception of a worker to the user, with its traceback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 
 class KeyErrorMessage(str):
-    """A message that KeyError, which shows what it was given as `repr` does, shows as it is."""
+    """A message that KeyError prints directly, although it prints its argument's `repr`."""
 
     __slots__ = ()
 
@@ -17,12 +17,12 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """The exception that is being handled, as what another process can raise.
+    """The current exception, in a form that another process can raise.
 
     Attributes:
         exc_type: its class.
         exc_msg: its traceback and message.
-        where: what is said about where it happened.
+        where: a description of where it happened.
     """
 
     exc_type: type[BaseException]

@@ -1,4 +1,4 @@
-"""Fetchers: what the sampler gave becomes the samples, and these a batch."""
+"""Fetchers: turn indices from the sampler into samples, and these into a batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _BaseDatasetFetcher:
     """Reads a data set.
 
     Attributes:
-        dataset: what is read.
+        dataset: the data set to read.
         auto_collation: whether samples are put together to batches.
         collate_fn: makes a batch of a list of samples, or converts a single one.
         drop_last: whether a batch that is not full is left out.
@@ -29,14 +29,14 @@ class _BaseDatasetFetcher:
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """The batch, or sample, for what the sampler gave."""
+        """The batch, or sample, for indices from the sampler."""
         raise NotImplementedError
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    """Takes as many samples of an iterator as there are in what the sampler gave.
+    """Takes as many samples from an iterator as the sampler gave indices.
 
-    `fetch` raises StopIteration when there is no batch left.
+    `fetch` raises StopIteration when no batch is left.
     """
 
     def __init__(
@@ -85,8 +85,9 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
 
 
 def _gatherer(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
-    """What fetches whole batches of tensors that are indexed by number only, one gather for each
-    tensor, in place of a view for each sample; looked for through subsets."""
+    """A function that fetches whole batches of tensors with one gather for each tensor, in place of
+    a view for each sample. It applies to data sets that are indexed only by number, also inside
+    subsets."""
     if type(dataset) is Subset:
         below, indices = _gatherer(dataset.dataset), dataset.indices
         if below is None:

@@ -1,4 +1,4 @@
-"""One pass over a loader: what all kinds have in common, and the one in the caller's process."""
+"""One pass over a loader: the common base, and the pass in the caller's process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _DatasetKind:
     def create_fetcher(
         kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
     ) -> _BaseDatasetFetcher:
-        """What reads a data set of this kind."""
+        """The fetcher for a data set of this kind."""
         fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
 
@@ -131,7 +131,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 def _pins(loader: Any) -> bool:
-    """Whether batches are pinned; warns if that is requested in vain."""
+    """Whether batches are pinned; warns if that is requested but impossible."""
     if not loader.pin_memory:
         return False
     if loader.pin_memory_device:

@@ -32,16 +32,16 @@ from plugrad_nn.utils.data._utils.worker_info import get_worker_info
 from plugrad_nn.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 from plugrad_nn.utils.data.graph_settings import apply_sharding
 
-# For how many seconds to wait before looking whether workers still live, and for how long one may
-# go on with its batch when it is told to end.
+# How many seconds to wait before checking that workers are alive, and how many seconds one may
+# finish its batch after a request to end.
 _PATIENCE = MP_STATUS_CHECK_INTERVAL
 
-# So many pieces of shared memory a program that keeps its batches may keep, of all workers of a
-# loader together.
+# The number of pieces of shared memory that a program's kept batches may use, over all workers of a
+# loader.
 _MOST_KEPT: Final = 256
 
-# Ends of pipes that are this process's: a child that is forked closes its copies. Else a worker
-# would not notice that this process has ended, as others still have that end.
+# This process's ends of pipes: a forked child closes its copies. Otherwise a worker would not
+# notice that this process has ended, because other workers still hold that end.
 _own_ends: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -65,9 +65,8 @@ class _Workers:
         self._is_stopped = False
 
     def start(self, context: Any, job: Job) -> None:
-        """Start one more process.
-
-        Raises what multiprocessing raises, for example if something cannot be pickled.
+        """Start one more process. Raises the errors of multiprocessing, for example if something
+        cannot be pickled.
         """
         number = len(self.processes)
         ours, theirs = context.Pipe(duplex=True)
@@ -75,7 +74,7 @@ class _Workers:
         try:
             process = context.Process(target=run, args=(job, number, theirs), daemon=True)
             with held_while_starting(context), warnings.catch_warnings():
-                # JAX warns of what is seen to: a forked worker does without it.
+                # JAX warns about forks, but a forked worker does not use JAX.
                 warnings.filterwarnings("ignore", "os.fork\\(\\) was called", RuntimeWarning)
                 process.start()
                 self.processes.append(process)
@@ -115,11 +114,9 @@ class _Workers:
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Reads in worker processes.
-
-    Tasks, each of them what the sampler gave for one batch, have numbers. Each worker gets
-    `prefetch_factor` of them in advance; whenever a batch is handed out, the next worker in turn
-    gets another one. Batches that come too early are kept.
+    """Reads in worker processes. A task is the sampler's indices for one batch, and has a number.
+    Each worker gets `prefetch_factor` tasks in advance; whenever a batch is delivered, the next
+    worker in turn gets another one. Batches that arrive early are stored.
     """
 
     def __init__(self, loader: Any) -> None:
@@ -173,7 +170,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         self._send_idx = 0
         self._rcvd_idx = 0
-        # By the number of a task: its worker and, once it is there, what it has come to.
+        # By the number of a task: its worker and, once it has arrived, its result.
         self._task_info: dict[int, tuple[Any, ...]] = {}
         self._tasks_outstanding = 0
         if not first_iter:
@@ -185,7 +182,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._try_put_index()
 
     def _resume(self) -> None:
-        """Have the workers that stayed start anew, and forget what they send of the last epoch."""
+        """Restart persistent workers, and drop their remaining batches of the last epoch."""
         for worker in range(self._num_workers):
             self._put(worker, -1, _ResumeIteration(self._shared_seed))
         waiting = set(range(self._num_workers))
@@ -212,8 +209,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._send_idx += 1
 
     def _next_worker(self) -> int | None:
-        """The next one in turn that has not ended, and, if batches come as they are ready, has not
-        more to do than its share."""
+        """The next worker in turn that has not ended and, if batches come as they are ready, has at
+        most its share of tasks."""
         most = self._prefetch_factor * self._num_workers // max(1, sum(self._workers_status))
         for worker in itertools.islice(self._worker_queue_idx_cycle, self._num_workers):
             if not self._workers_status[worker]:
@@ -228,9 +225,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         try:
             end.connection.send_bytes(message)
         except OSError:
-            pass  # the worker has ended, which is noticed when its batch is asked for
+            pass  # the worker has ended, which is detected when its batch is requested
         except BaseException:
-            # What is half written cannot be read by the worker.
+            # The worker cannot read a half-written message.
             self._shutdown_workers()
             raise
 
@@ -265,7 +262,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 return self._process_data(data, worker)
 
     def _skip_void_tasks(self) -> None:
-        """Go on to the first task that is there, or that a worker still has."""
+        """Advance to the first task that has arrived, or that a worker still has."""
         while self._rcvd_idx < self._send_idx:
             info = self._task_info.get(self._rcvd_idx)
             if info is not None and (len(info) == 2 or self._workers_status[info[0]]):
@@ -286,9 +283,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._running.stop_one(worker_id)
 
     def _get_data(self) -> tuple[int, Any]:
-        """What the next worker has sent.
-
-        Raises RuntimeError if a worker has died, or none has sent anything in time.
+        """The next message from a worker. Raises RuntimeError if a worker has died, or no message
+        arrives in time.
         """
         active = [n for n, is_active in enumerate(self._workers_status) if is_active]
         ready = self._ready(active, self._timeout if self._timeout > 0 else None)
@@ -319,7 +315,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             error = self._failure([worker])
             raise error from error.__cause__
         except BaseException:
-            # What is half read cannot be read on.
+            # A half-read message cannot be continued.
             self._shutdown_workers()
             raise
 
@@ -357,7 +353,7 @@ def _create_fetcher(
 
 
 def _reason(process: Any) -> RuntimeError:
-    """What ended a worker."""
+    """How a worker ended."""
     code = process.exitcode
     about = f"DataLoader worker (pid {process.pid})"
     if code is not None and code < 0:

@@ -1,4 +1,4 @@
-"""pin_memory: a batch whose tensors are in page-locked memory."""
+"""pin_memory: copies the tensors of a batch to page-locked memory."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def can_pin() -> bool:
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """The batch with its tensors pinned; goes into mappings, tuples and lists, and calls the
-    method `pin_memory` of other objects that have one."""
+    """The batch with its tensors pinned, also inside mappings, tuples and lists; other objects with
+    a method `pin_memory` have it called."""
     if isinstance(data, Tensor):
         return data.pin_memory()
     if hasattr(data, "pin_memory"):

@@ -16,7 +16,7 @@ SMALLEST: Final = 4096
 
 
 class Leases:
-    """Arrays that lie in pieces of memory, and which of these nobody has an array in any more."""
+    """Arrays in pieces of memory, and the pieces that no array uses any more."""
 
     def __init__(self) -> None:
         self._alive: dict[int, Any] = {}
@@ -24,7 +24,7 @@ class Leases:
         self._ended: deque[int] = deque()
 
     def lease(self, number: int, memory: SharedMemory) -> Bytes:
-        """The piece of that number as an array, whose end is told by `ended`."""
+        """The piece with this number as an array; `ended` reports when the array is freed."""
         array = memory.bytes()
         alive, ended = self._alive, self._ended
 
@@ -37,7 +37,7 @@ class Leases:
         return array
 
     def ended(self) -> list[int]:
-        """The pieces that had an array which is gone since the last call."""
+        """The pieces with arrays that were freed since the last call."""
         numbers = []
         while self._ended:
             numbers.append(self._ended.popleft())
@@ -50,8 +50,8 @@ class Leases:
 class Pool:
     """A worker's pieces of memory, by number.
 
-    A piece is free if neither this process nor the main one has an array in it. Those that are free
-    come to no more bytes than were ever in use at a time. Several threads may use a pool.
+    A piece is free if neither this process nor the main one has an array in it. Free pieces never
+    have more bytes in total than were once in use at the same time. Several threads may use a pool.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Pool:
         self._dropped: list[int] = []
 
     def allocate(self, size: int) -> Bytes | None:
-        """Memory for so many bytes; None if they are too few, or the system has none left."""
+        """Memory for this number of bytes; None if it is too small, or the system has none left."""
         if size < SMALLEST or not CAN_PASS_DESCRIPTORS:
             return None
         with self._lock:
@@ -93,7 +93,7 @@ class Pool:
             return array[:size]
 
     def number_of(self, array: Bytes) -> int | None:
-        """The piece that an array lies in, if that is one of ours."""
+        """The piece that contains an array, if it is one of this pool's."""
         number = self._by_address.get(_address(owner(array)))
         return number if number in self._users else None
 
@@ -113,7 +113,7 @@ class Pool:
                 self._leave(number)
 
     def dropped(self) -> list[int]:
-        """The pieces that are gone since the last call."""
+        """The pieces that were freed since the last call."""
         with self._lock:
             numbers, self._dropped = self._dropped, []
             return numbers

@@ -1,5 +1,5 @@
-"""Batches on their way from a worker to the main process: large arrays lie in shared memory, the
-rest goes through a pipe."""
+"""Sends batches from a worker to the main process: large arrays in shared memory, the rest through
+a pipe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plugrad_nn.multiprocessing.sharing import host_array
 from plugrad_nn.nn.parameter import Buffer, Parameter
 from plugrad_nn.utils.data._utils.segments import Leases, Pool, flat_bytes, has_gaps
 
-# So many descriptors fit into one message of a socket.
+# The number of descriptors that fit into one message of a socket.
 _DESCRIPTORS: Final = 64
 # The number of a piece of memory, and where in it an array is.
 _Place = tuple[int, int, int]
@@ -38,7 +38,7 @@ class _BatchPickler(pickle.Pickler):
 
     def __init__(self, file: io.BytesIO, callback: Callable[[pickle.PickleBuffer], Any]) -> None:
         super().__init__(file, 5, buffer_callback=callback)
-        # What programs have registered with multiprocessing counts here too.
+        # Reducers that programs have registered with multiprocessing apply here too.
         self.dispatch_table = ForkingPickler(io.BytesIO()).dispatch_table
 
     def reducer_override(self, obj: Any) -> Any:
@@ -84,7 +84,7 @@ class WorkerEnd:
 
     Attributes:
         connection: to the main process.
-        pool: the memory that batches lie in.
+        pool: the memory of batches.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -93,10 +93,7 @@ class WorkerEnd:
         self._known: set[int] = set()
 
     def send(self, task: int, data: Any) -> None:
-        """Send what a task has come to.
-
-        Raises what pickling raises, before anything is sent.
-        """
+        """Send the result of a task. Errors of pickling are raised before anything is sent."""
         places: list[_Place] = []
         held: list[Bytes] = []
 
@@ -143,8 +140,8 @@ class MainEnd:
 
     Attributes:
         connection: to the worker.
-        most_kept: how many pieces of memory the program may keep, each of which takes a descriptor
-            in both processes; what comes after that is copied.
+        most_kept: how many pieces of memory the program may keep; each takes a descriptor in both
+            processes. Further batches are copied.
     """
 
     def __init__(self, connection: Any, most_kept: int) -> None:
@@ -158,7 +155,7 @@ class MainEnd:
         return self._leases.ended()
 
     def receive(self) -> tuple[int, Any]:
-        """The number of a task, and what it has come to.
+        """The number of a task, and its result.
 
         Raises:
             EOFError: the worker has ended.

@@ -1,4 +1,4 @@
-"""The program of a worker process: it reads batches until it has to end."""
+"""The program of a worker process: it reads batches until it is told to end."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ from plugrad_nn.utils.data.graph_settings import seed_pipes
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
-# Plugins whose libraries have threads that a forked child lacks, so that it would wait forever.
+# Plugins with libraries whose threads do not exist in a forked child, which would wait for them
+# forever.
 _NOT_AFTER_FORK: Final = ("cuda", "jax")
 
 _OF_DEVICES: Final = (BackendNotFoundError, OperatorNotFoundError, PluginError)
 
 _imported_in = os.getpid()
 
-# Asked for here, so that no worker has to import it, while its other thread imports, too.
+# Imported here, so that no worker has to import it while its other thread also imports.
 _set_num_threads: Final = plugrad.set_num_threads
 
-# For how many seconds a worker that was told to end may go on with what it does.
+# How many seconds a worker may continue after it was told to end.
 _PATIENCE: Final = 10.0
 
 
@@ -59,10 +60,10 @@ class _ResumeIteration:
 
 @dataclass(frozen=True)
 class Job:
-    """What the workers of a loader have to do.
+    """The task of a loader's workers.
 
     Attributes:
-        create_fetcher: makes what reads batches of this process's copy of the data set.
+        create_fetcher: makes the fetcher for this process's copy of the data set.
         is_iterable: whether the data set is an iterable one.
         dataset: the data set.
         base_seed: to which a worker's number is added for its seed.
@@ -88,19 +89,19 @@ def run(job: Job, worker_id: int, connection: Any) -> None:
     def work() -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             left = _leave_devices()
-            # Other devices are the main process's, which moves what arrives to its default one. A
-            # forked worker may be in a block that says otherwise; its threads are in none.
+            # Other devices belong to the main process, which moves batches to its default device. A
+            # forked worker may be inside a block with another default; its threads are not.
             plugrad.set_default_device("cpu")
             with plugrad.device("cpu"):
                 _Worker(job, worker_id, connection, left).run()
 
-    # The main process has the interrupt too, or is not there any more.
+    # The main process has also received the interrupt, or has ended.
     run_quietly(work, hold_afterwards=True)
 
 
 def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
-    """What NumPy's global generator starts with in a worker: as in PyTorch, four words that its
-    own algorithm makes of the two numbers."""
+    """The seed of NumPy's global generator in a worker: as in PyTorch, four words that PyTorch's
+    algorithm computes from the two numbers."""
     entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
     return [int(word) for word in np.random.SeedSequence(entropy).generate_state(4)]
 
@@ -119,8 +120,8 @@ def _leave_devices() -> list[str]:
 
 
 class _Inbox:
-    """What the main process sends, read by a thread: so the main process never waits for a worker
-    that waits for it, and a worker notices when the main process has ended."""
+    """Messages from the main process, read by a thread: so the main process never waits for a
+    worker that waits for it, and a worker notices when the main process has ended."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -168,7 +169,7 @@ class _Worker:
         self._where = f"in DataLoader worker process {worker_id}"
         self._problem: ExceptionWrapper | None = None
         self._fetcher: Any = None
-        # An iterable data set has ended, and what was asked of it beforehand is void.
+        # An iterable data set has ended, so tasks requested in advance are void.
         self._is_done = False
 
     def run(self) -> None:
@@ -221,7 +222,7 @@ class _Worker:
             self._problem = self._wrapped(error)
 
     def _wrapped(self, error: Exception) -> ExceptionWrapper:
-        """The exception that is being handled; one about a device says what to do."""
+        """The current exception; an error about a device also says what to do."""
         if self._left_behind and isinstance(error, _OF_DEVICES):
             names = " and ".join(map(repr, self._left_behind))
             error.add_note(
@@ -231,7 +232,7 @@ class _Worker:
         return ExceptionWrapper(where=self._where)
 
     def _fetch(self, index: Any) -> Any:
-        """A batch, or what is sent in its place."""
+        """A batch, or the object to send in its place."""
         if self._problem is not None:
             problem, self._problem = self._problem, None
             return problem

@@ -1,4 +1,4 @@
-"""What a worker process knows about itself, and where it puts large arrays."""
+"""Information of a worker process about itself, and its memory for large arrays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 @dataclass(init=True, frozen=True)
 class WorkerInfo:
-    """What `get_worker_info` returns.
+    """The result of `get_worker_info`.
 
     Attributes:
         id: the number of the worker, from 0.
         num_workers: how many workers the loader has.
         seed: of this worker; it differs from worker to worker and from epoch to epoch.
         dataset: this worker's copy of the data set.
-        rng: nothing; PyTorch has generators of its own here for workers that are threads.
+        rng: None; PyTorch has generators here for workers that are threads.
         worker_method: ``"multiprocessing"``.
     """
 
@@ -56,7 +56,7 @@ def become_worker(info: WorkerInfo, allocate: Callable[[int], NDArray[np.uint8] 
 
 
 def shared_array(shape: tuple[int, ...], dtype: Any) -> NDArray[Any] | None:
-    """An array in memory that the main process sees; None if it is too small to be worth while."""
+    """An array in memory shared with the main process; None if it is too small to be worthwhile."""
     if _Here.allocate is None:
         return None
     size = math.prod(shape) * np.dtype(dtype).itemsize

@@ -58,7 +58,7 @@ def check_columns(function: Callable[..., Any], input_col: Any) -> None:
 
 
 def single_output(input_col: Any, output_col: Any) -> Any:
-    """The one column that results go to; None for those that they come from.
+    """The column for results; None for the input columns.
 
     Raises ValueError: there is no input column to it, or there are several output columns.
     """

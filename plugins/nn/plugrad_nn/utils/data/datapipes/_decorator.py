@@ -1,5 +1,5 @@
-"""Decorators of pipes: names for them, whether their order is certain, and checks of what they get
-and give."""
+"""Decorators of pipes: their names, whether their order is deterministic, and checks of their
+inputs and samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class functional_datapipe:
         enable_df_api_tracing: for pipes of data frames, which plugrad does not have.
 
     Raises:
-        TypeError: what is decorated is a class, but none of pipes of one kind.
+        TypeError: the decorated class is not a class of this kind of pipes.
         Exception: another class has the name.
 
     >>> from plugrad.utils.data import IterDataPipe, functional_datapipe
@@ -47,7 +47,7 @@ class functional_datapipe:
         elif isinstance(cls, type) and not issubclass(cls, IterDataPipe):
             raise TypeError("Can only decorate IterDataPipe")
         else:
-            # A function that makes pipes, such as what `non_deterministic` returns, serves too.
+            # A function that makes pipes, such as the result of `non_deterministic`, also works.
             IterDataPipe.register_datapipe_as_function(self.name, cls, self.enable_df_api_tracing)
         return cls
 
@@ -74,7 +74,7 @@ class _Setting:
 
 
 class guaranteed_datapipes_determinism(_Setting):
-    """While its block runs, a pipe whose order is not certain cannot be made.
+    """A block in which pipes with a nondeterministic order cannot be made.
 
     >>> from plugrad.utils.data import guaranteed_datapipes_determinism
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper
@@ -109,15 +109,15 @@ class runtime_validation_disabled(_Setting):
 
 
 class non_deterministic:
-    """A decorator of a class of iterable pipes whose order is not certain, or of a function that
-    says of a pipe's arguments whether it is not.
+    """A decorator of a class of iterable pipes with a nondeterministic order, or of a function that
+    decides this from a pipe's arguments.
 
     Args:
         arg: the class, or the function; that returns the decorator.
 
     Raises:
-        TypeError: `arg` is neither, or what the function decorates is no such class; or a pipe is
-            made within `guaranteed_datapipes_determinism`.
+        TypeError: `arg` is neither, the decorated class is not such a class, or a pipe is made
+            within `guaranteed_datapipes_determinism`.
 
     >>> from plugrad.utils.data import IterDataPipe, non_deterministic
     >>> @non_deterministic
@@ -177,8 +177,8 @@ class non_deterministic:
 
 @explains
 def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator of a function that checks its arguments that have to be pipes: those whose
-    annotation is `IterDataPipe`, or says of what it consists: `IterDataPipe[int]`.
+    """A decorator of a function that checks arguments annotated as pipes: `IterDataPipe`, or with
+    the class of its samples: `IterDataPipe[int]`.
 
     Args:
         f: the function, most often `__init__` of a pipe.
@@ -223,7 +223,7 @@ def _check_argument(name: str, hint: Any, value: Any) -> None:
 @explains
 def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator of `__iter__` of a pipe that checks each sample: a pipe that derives from
-    `IterDataPipe[int]` has to give instances of `int`.
+    `IterDataPipe[int]` must yield instances of `int`.
 
     Args:
         f: the method.
@@ -267,8 +267,8 @@ def _is_pipe_class(hint: Any) -> bool:
 
 
 def _samples_of(cls: type) -> Any:
-    """What a class of pipes says that its samples are: `int` of `class A(IterDataPipe[int])`. Only
-    classes can be checked; Any stands for all else."""
+    """The declared class of a pipe's samples: `int` for `class A(IterDataPipe[int])`. Only classes
+    can be checked; anything else counts as Any."""
     for each in cls.__mro__:
         for base in vars(each).get("__orig_bases__", ()):
             if _is_pipe_class(get_origin(base)):

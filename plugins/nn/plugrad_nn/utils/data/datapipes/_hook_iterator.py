@@ -1,5 +1,5 @@
-"""What a subclass of IterDataPipe gets around its `__iter__`: of several iterators of one pipe only
-the newest goes on, and an error says which pipe raised it."""
+"""A wrapper for `__iter__` of IterDataPipe's subclasses: only the newest iterator of a pipe stays
+valid, and errors name the pipe that raised them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ _ISSUE: Final = (
 
 
 class SingleIterator:
-    """A pipe with one valid iterator: whoever begins to read invalidates those who read before.
+    """A pipe with one valid iterator: a new iterator invalidates the previous one.
 
     Attributes:
         _valid_iterator_id: the number of the newest iterator; None before the first.
-        _number_of_samples_yielded: what the newest one has given.
+        _number_of_samples_yielded: how many samples the newest one has yielded.
     """
 
     _valid_iterator_id: int | None = None
     _number_of_samples_yielded: int = 0
 
     def reset(self) -> None:
-        """Called whenever an iterator begins: forget what the last one left, such as a buffer."""
+        """Called whenever an iterator begins: clear the state of the previous one, such as a
+        buffer."""
 
     def _begin_iterator(self) -> int:
         """The number of a new iterator, by which the others are invalid."""
@@ -48,7 +49,7 @@ class SingleIterator:
 
 
 def invalidated_child(main: Any) -> RuntimeError:
-    """The error about an iterator of a pipe of `fork` or `demux`, after another one began anew."""
+    """The error of an iterator of a pipe from `fork` or `demux` after another one has restarted."""
     return RuntimeError(
         "This iterator has been invalidated, because a new iterator has been created from one of "
         f"the ChildDataPipes of {described(main)}.{_ISSUE}"
@@ -121,7 +122,7 @@ class _Guarded:
         return sample
 
     def __getattr__(self, name: str) -> Any:
-        if name == "iterator":  # not there yet, while it is unpickled
+        if name == "iterator":  # not set yet during unpickling
             raise AttributeError(name)
         return getattr(self.iterator, name)
 

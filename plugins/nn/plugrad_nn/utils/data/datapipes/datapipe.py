@@ -1,4 +1,4 @@
-"""IterDataPipe and MapDataPipe: what all pipes have in common, and the methods that chain them."""
+"""IterDataPipe and MapDataPipe: the base of all pipes, and the methods that chain them."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class _Chained:
 
     @classmethod
     def _kind(cls) -> type[_Chained]:
-        """The class whose table this is."""
+        """The class that owns this table."""
         return next(each for each in cls.__mro__ if "functions" in vars(each))
 
     @classmethod
     def set_getstate_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
-        """What gives the state of a pipe, of what it is by itself; None for nothing.
+        """A function that returns a pipe's state from its default state; None for none.
 
         Raises:
             RuntimeError: there is a hook already.
@@ -83,7 +83,7 @@ class _Chained:
 
     @classmethod
     def set_reduce_ex_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
-        """What pickles a pipe, unless it raises NotImplementedError; None for nothing.
+        """A function that pickles a pipe, unless it raises NotImplementedError; None for none.
 
         Raises:
             RuntimeError: there is a hook already.
@@ -103,7 +103,7 @@ class _Chained:
         return state if hook is None else hook(state)
 
     def _state(self) -> dict[str, Any]:
-        """What is pickled; a subclass leaves out what it makes anew."""
+        """The state to pickle; a subclass leaves out what it can rebuild."""
         return dict(vars(self))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -128,11 +128,11 @@ class _Chained:
 
 
 class IterDataPipe(_Chained, SingleIterator, IterableDataset[T_co]):
-    """A pipe whose samples come one after the other: a subclass writes `__iter__`.
+    """A pipe that yields samples in sequence: a subclass defines `__iter__`.
 
-    A pipe has one iterator: whoever begins to read it anew calls `reset()`, and the iterators
-    before raise RuntimeError. `fork` makes pipes that are read side by side. What
-    `functional_datapipe` names is a method of every pipe: `pipe.map(f).batch(2)`.
+    A pipe has one valid iterator: a new one calls `reset()`, and earlier iterators raise
+    RuntimeError. `fork` makes pipes that can be read in parallel. Names from `functional_datapipe`
+    are methods of every pipe: `pipe.map(f).batch(2)`.
 
     >>> from plugrad.utils.data import IterDataPipe
     >>> class Count(IterDataPipe):
@@ -158,7 +158,7 @@ guard(IterDataPipe)
 
 
 class DFIterDataPipe(IterDataPipe[T_co]):
-    """The base of pipes of data frames, of which plugrad has none.
+    """The base of pipes of data frames, which plugrad does not have.
 
     >>> from plugrad.utils.data import DFIterDataPipe, IterDataPipe
     >>> issubclass(DFIterDataPipe, IterDataPipe)
@@ -170,7 +170,7 @@ class DFIterDataPipe(IterDataPipe[T_co]):
 
 
 class MapDataPipe(_Chained, Dataset[T_co]):
-    """A pipe whose samples have keys: a subclass writes `__getitem__` and `__len__`.
+    """A pipe with samples by key: a subclass defines `__getitem__` and `__len__`.
 
     >>> from plugrad.utils.data import MapDataPipe
     >>> class Squares(MapDataPipe):

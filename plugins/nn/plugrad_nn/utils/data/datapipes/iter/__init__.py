@@ -1,4 +1,4 @@
-"""plugrad.utils.data.datapipes.iter: pipes whose samples come one after the other."""
+"""plugrad.utils.data.datapipes.iter: pipes that yield samples in sequence."""
 
 from plugrad_nn.utils.data.datapipes.iter.callable import (
     CollatorIterDataPipe as Collator,

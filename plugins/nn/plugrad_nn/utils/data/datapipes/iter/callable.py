@@ -24,10 +24,9 @@ class MapperIterDataPipe(IterDataPipe[Any]):
     Args:
         datapipe: the source.
         fn: of a sample, or of the input columns.
-        input_col: the key or index of what `fn` gets, or a list of them; None for the sample.
-        output_col: the key or index that the result goes to, in a copy of the sample; -1 appends
-            it. None for the input column; if these are several, for the first, and the others are
-            left out.
+        input_col: the key or index of the argument of `fn`, or a list of them; None for the sample.
+        output_col: the key or index for the result, in a copy of the sample; -1 appends it. None
+            means the input column; of several, the first, and the others are removed.
 
     Raises:
         ValueError: `fn` takes another number of arguments, or the columns exclude each other.
@@ -70,8 +69,8 @@ class CollatorIterDataPipe(MapperIterDataPipe):
 
     Args:
         datapipe: the source, of batches.
-        conversion: what makes tensors of a batch.
-        collate_fn: the same, and goes before `conversion`.
+        conversion: a function that makes tensors from a batch.
+        collate_fn: the same; it has precedence over `conversion`.
 
     Raises:
         NotImplementedError: `conversion` is a dict, which is for the columns of data frames.

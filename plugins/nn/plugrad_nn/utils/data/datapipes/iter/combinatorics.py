@@ -14,13 +14,13 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SamplerIterDataPipe(IterDataPipe[T_co]):
-    """What a sampler gives for a source.
+    """The samples of a source, in the order of a sampler.
 
     Args:
-        datapipe: the source, with a length if the sampler asks for it.
+        datapipe: the source, with a length if the sampler needs it.
         sampler: its class.
-        sampler_args: what it gets besides the source.
-        sampler_kwargs: what it gets by name.
+        sampler_args: its arguments besides the source.
+        sampler_kwargs: its keyword arguments.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper, Sampler
     >>> list(Sampler(IterableWrapper("abc")))
@@ -86,7 +86,7 @@ class ShufflerIterDataPipe(IterDataPipe[T_co]):
         return self
 
     def set_seed(self, seed: int) -> Self:
-        """What the next epoch's order begins with; itself."""
+        """Set the seed of the next epoch's order. Returns the pipe itself."""
         self._seed = seed
         return self
 

@@ -21,7 +21,7 @@ class BatcherIterDataPipe(IterDataPipe[Any]):
         datapipe: the source.
         batch_size: samples per batch.
         drop_last: leave out a last batch that is not full.
-        wrapper_class: what a batch is made by, of a list.
+        wrapper_class: a function that makes a batch from a list.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper
     >>> list(IterableWrapper(range(5)).batch(2))
@@ -101,8 +101,8 @@ class UnBatcherIterDataPipe(IterDataPipe[Any]):
 class GrouperIterDataPipe(IterDataPipe[Any]):
     """Lists of the samples with one key: `pipe.groupby(group_key_fn)`.
 
-    A group is given when it is full; when too many samples wait, the largest goes first. What is
-    left at the end comes in the order in which the keys came.
+    A group is yielded when it is full; if too many samples wait, the largest group is yielded
+    first. At the end the remaining groups follow in the order of their keys' arrival.
 
     Args:
         datapipe: the source.
@@ -110,7 +110,8 @@ class GrouperIterDataPipe(IterDataPipe[Any]):
         keep_key: give pairs of the key and the list.
         buffer_size: how many samples may wait; None for any number.
         group_size: when a group is full; None for never.
-        guaranteed_group_size: the least size of a group that goes first; `group_size` by default.
+        guaranteed_group_size: the least size of a group that is yielded early; `group_size` by
+            default.
         drop_remaining: leave out a group that would go first and is smaller than that, instead of
             raising an error.
 
@@ -156,7 +157,7 @@ class GrouperIterDataPipe(IterDataPipe[Any]):
         self._count = 0
 
     def reset(self) -> None:
-        """Forget what waits."""
+        """Drop the waiting samples."""
         self._waiting = {}
         self._count = 0
 

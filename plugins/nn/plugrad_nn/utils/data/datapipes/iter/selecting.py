@@ -19,7 +19,7 @@ class FilterIterDataPipe(IterDataPipe[T_co]):
     Args:
         datapipe: the source.
         filter_fn: of a sample, or of the input columns; returns a bool.
-        input_col: the key or index of what it gets, or a list of them; None for the sample.
+        input_col: the key or index of its argument, or a list of them; None for the sample.
 
     Raises:
         ValueError: `filter_fn` takes another number of arguments or, while it is read, returns

@@ -11,7 +11,8 @@ from plugrad_nn.utils.data.datapipes.datapipe import IterDataPipe
 
 
 class SHARDING_PRIORITIES(enum.IntEnum):
-    """Who shares: each machine has a share, and each of its processes a part of that."""
+    """The levels of sharding: each machine has a share, and each of its processes a part of
+    that."""
 
     DEFAULT = 1
     DISTRIBUTED = 2

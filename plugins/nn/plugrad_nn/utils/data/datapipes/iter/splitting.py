@@ -65,7 +65,8 @@ class _ChildDataPipe(IterDataPipe[Any]):
 
 
 class _Shared(IterDataPipe[Any]):
-    """The main pipe: it reads the source, and keeps what some children have not read yet."""
+    """The main pipe: it reads the source, and stores samples that some children have not read
+    yet."""
 
     def __init__(self, datapipe: IterDataPipe[Any], num_instances: int, buffer_size: int) -> None:
         self.main_datapipe = datapipe
@@ -81,7 +82,7 @@ class _Shared(IterDataPipe[Any]):
         self._waiting: list[deque[Any]] = [deque() for _ in range(self.num_instances)]
 
     def _state(self) -> dict[str, Any]:
-        # A copy begins anew: an iterator cannot be copied.
+        # A copy starts from the beginning, because an iterator cannot be copied.
         fresh: dict[str, Any] = {
             "_source": None,
             "_is_at_end": False,
@@ -202,11 +203,11 @@ class ForkerIterDataPipe(IterDataPipe[Any]):
     Args:
         datapipe: the source.
         num_instances: how many pipes; a single one is the source itself.
-        buffer_size: how far one may be ahead of another; less than zero for any distance.
+        buffer_size: how far one may be ahead of another; negative for any distance.
         copy: None for the same objects, ``"shallow"`` or ``"deep"``.
 
     Raises:
-        ValueError: `num_instances` is less than one, or `copy` is something else.
+        ValueError: `num_instances` is less than one, or `copy` has another value.
         BufferError: while they are read, one is too far ahead.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper
@@ -235,14 +236,13 @@ class DemultiplexerIterDataPipe(IterDataPipe[Any]):
     Args:
         datapipe: the source.
         num_instances: how many pipes.
-        classifier_fn: the number of the pipe that a sample goes to, or None.
+        classifier_fn: a function that returns the number of a sample's pipe, or None.
         drop_none: leave out samples for which that is None, instead of raising an error.
-        buffer_size: how many samples may wait, for all pipes together; less than zero for any
-            number.
+        buffer_size: how many samples may wait, over all pipes; negative for any number.
 
     Raises:
-        ValueError: `num_instances` is less than one or, while they are read, `classifier_fn` gives
-            a number that no pipe has.
+        ValueError: `num_instances` is less than one or, while reading, `classifier_fn` returns a
+            number without a pipe.
         BufferError: while they are read, too many samples wait.
 
     >>> from plugrad.utils.data.datapipes.iter import IterableWrapper

@@ -1,4 +1,4 @@
-"""plugrad.utils.data.datapipes.map: pipes whose samples have keys."""
+"""plugrad.utils.data.datapipes.map: pipes with samples by key."""
 
 from plugrad_nn.utils.data.datapipes.map.callable import MapperMapDataPipe as Mapper
 from plugrad_nn.utils.data.datapipes.map.combinatorics import (

@@ -40,7 +40,7 @@ class ShufflerIterDataPipe(IterDataPipe[T_co]):
         return self
 
     def set_seed(self, seed: int) -> Self:
-        """What the next epoch's order begins with; itself."""
+        """Set the seed of the next epoch's order. Returns the pipe itself."""
         self._seed = seed
         return self
 

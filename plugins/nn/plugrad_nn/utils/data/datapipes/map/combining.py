@@ -21,7 +21,7 @@ class ConcaterMapDataPipe(MapDataPipe[Any]):
     """Pipes one after the other, with indices from 0: `pipe.concat(other)`.
 
     Args:
-        datapipes: the sources, whose keys are indices.
+        datapipes: the sources, with indices as keys.
 
     Raises:
         ValueError: there is none.

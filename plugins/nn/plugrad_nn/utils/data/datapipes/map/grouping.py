@@ -15,10 +15,10 @@ class BatcherMapDataPipe(MapDataPipe[Any]):
     """Batches of the samples, as lists: `pipe.batch(n)`.
 
     Args:
-        datapipe: the source, whose keys are the indices from 0.
+        datapipe: the source, with indices from 0 as keys.
         batch_size: samples per batch.
         drop_last: leave out a last batch that is not full.
-        wrapper_class: what a batch is made by, of a list.
+        wrapper_class: a function that makes a batch from a list.
 
     >>> from plugrad.utils.data.datapipes.map import SequenceWrapper
     >>> list(SequenceWrapper(range(5)).batch(2))
