@@ -36,11 +36,8 @@ loop, which takes processor time from others.
     "numerics": """\
 Operators that take more than 1.2 times as long as in PyTorch, and the reasons:
 
-* Transforms of many rows of 64 numbers, 1.7 to 1.9 times: FFTW is slower than MKL by this factor.
-  `rfft2` of 1024x1024 takes 1.25 times as long, for the same reason.
-* `lstsq` in float32, 1.7 times: LAPACK's driver, copies to Fortran order, and a check of the rank.
-* `max_pool1d`, 2.3 to 2.5 times: it makes passes over every second element, where PyTorch's loop
-  runs in registers.
+* Transforms of many rows of 64 numbers, and `rfft2`: FFTW is slower than MKL by this factor.
+* `lstsq` in float32: LAPACK's driver, copies to Fortran order, and a check of the rank.
 * `bincount` is NumPy's: one pass finds the largest number, another counts.
 
 The figures include the extras listed above. Without them:
@@ -52,6 +49,8 @@ The figures include the extras listed above. Without them:
   and two to six times for many short rows.
 * Convolutions are matrix products in which one dimension is the number of filters; `conv3d` takes
   twice as long as in PyTorch.
+* `max_pool1d` takes 2.3 to 2.5 times as long: it makes passes over every second element, where
+  PyTorch's loop runs in registers.
 * Attention that is not causal makes passes over blocks in the cache, where PyTorch's run in
   registers.
 """,

@@ -36,7 +36,7 @@ OUTSIDE = {
         )
     },
 }
-LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)]*)?\))")
+LINK = re.compile(r"""(\]\(|src=")([^)#:\s"]+)((?:#[^)]*)?[)"])""")
 # Pages with long tables, which get a box to filter their rows; the value is the box's placeholder.
 FILTERED = {
     operator_pages.LIST: "a name, a word, a family",
@@ -55,8 +55,6 @@ FILTER = """\
 WIDE = {"index.md", *FILTERED}
 # A table, or the heading of its section.
 TABLE = re.compile(r"^(##|\|) ", re.MULTILINE)
-# The steps in the changelog, which divide a version.
-STEP = re.compile(r"^The \w+ step(?:, begun)?: (.)(.*)\.$", re.MULTILINE)
 # The weight of a page in the search, by the start of its path; 0 excludes it.
 SEARCH = {
     f"{operator_pages.FOLDER}/plugrad.": 2,
@@ -93,8 +91,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     uri = page.file.src_uri
     weigh(uri, page.meta)
-    if uri == OUTSIDE["CHANGELOG.md"]:
-        markdown = STEP.sub(lambda found: f"### {found[1].upper()}{found[2]}", markdown)
     if uri in WIDE:
         page.meta["hide"] = ["toc"]
     if uri in FILTERED:

@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
 STATE = VENV / "plugrad-workspace.json"
+PERFORMANCE = "docs/performance.md"
+COMPARISON = "docs/comparison.md"
 WHEELS = ROOT / "build" / "wheels"
 GENERATED = [
     ROOT / "core/plugrad/_generated",
@@ -435,15 +437,21 @@ def bench(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     more = ["bench"] if "jax" in backends else []
     workspace.install_with(["fast", *more, *oracle()], [*backends, *FAST])
-    where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
-    return call(PYTHON, "-m", "benchmarks", *(arguments or where))
+    where = ["--json", "build/benchmarks.json", "--markdown", PERFORMANCE]
+    code = call(PYTHON, "-m", "benchmarks", *(arguments or where))
+    return code if code or arguments else quote_performance()
 
 
 def compare(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     workspace.install_with(["torch", "others"])
-    page = "docs/comparison.md"
-    return call(PYTHON, "-m", "benchmarks.comparison", page, *arguments)
+    code = call(PYTHON, "-m", "benchmarks.comparison", COMPARISON, *arguments)
+    return code or quote_performance()
+
+
+def quote_performance() -> int:
+    """What one page says of the other follows it."""
+    return call(PYTHON, "-m", "benchmarks.quoted", PERFORMANCE, COMPARISON)
 
 
 def packages_torch(arguments: Sequence[str]) -> int:
