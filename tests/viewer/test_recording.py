@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plugrad
+from plugrad.plugins.watching import read
 from plugrad.utils.checkpoint import checkpoint
 from tests.viewer.recordings import events, kinds, names, validate
 
@@ -312,10 +313,10 @@ def test_nothing_is_recorded_after_the_block_and_nothing_is_left_behind() -> Non
     x = plugrad.ones(2, requires_grad=True)
     with plugrad.viewer.record() as recording:
         y = x.exp()
-    before = len(recording._recorder.events)
+    before = len(read(recording._recorder.book))
     y.sum().backward()
     plugrad.nn.Linear(2, 2)(x)
-    assert len(recording._recorder.events) == before
+    assert len(read(recording._recorder.book)) == before
     with plugrad.record_dispatch_trace() as trace:
         x.exp()
     assert len(trace) == 2

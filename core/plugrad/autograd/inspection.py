@@ -12,7 +12,7 @@ from plugrad.graph.node import Node
 from plugrad.graph.saved_tensor import kept_by, saving_fields
 from plugrad.tensor.base import TensorBase
 
-_fields: Final[dict[type, tuple[str, ...]]] = {}
+_fields: Final[dict[type, tuple[tuple[str, str], ...]]] = {}
 
 
 def history_of(tensor: TensorBase) -> tuple[Node, int] | None:
@@ -45,12 +45,17 @@ def output_of(node: Node) -> tuple[tuple[int, ...], str] | None:
 def saved_by(node: Node) -> list[tuple[str, Any]]:
     """Names of a node's saved tensors that are not freed yet, with the tensors, or the results of a
     pack hook."""
+    return kept_by(node, saving_names(node))
+
+
+def saving_names(node: Node) -> tuple[tuple[str, str], ...]:
+    """The fields of nodes of this class that hold saved tensors, each with the tensor's name."""
     cls = type(node)
     fields = _fields.get(cls)
     if fields is None:
         fields = saving_fields(node)
         _fields[cls] = fields
-    return kept_by(node, fields)
+    return fields
 
 
 def notes_of(node: Node) -> dict[Any, Any]:

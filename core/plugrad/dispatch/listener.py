@@ -23,7 +23,7 @@ class Trace:
         outer = self.outer
         if outer is not None:
             return outer.dispatch(kind, op, keyset, args)
-        return op.lookup(keyset)(keyset, *args)
+        return op.run_heard(kind, keyset, args)
 
     def decline(self, operator: str, owner: str) -> None:
         """A kernel on arrays has left a call of an operator to the next one.

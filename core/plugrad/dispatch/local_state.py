@@ -178,6 +178,26 @@ def trace_new_threads(trace: Trace | None) -> None:
     current_state().trace = trace
 
 
+def hear_new_threads(trace: Trace) -> None:
+    """Threads that begin with plugrad from now on begin with a trace, which hears before those that
+    already do."""
+    trace.outer = _for_new_threads.trace
+    _for_new_threads.trace = trace
+
+
+def leave_new_threads(trace: Trace) -> None:
+    """They no longer do. Idempotent; threads that have begun are as they were."""
+    head = _for_new_threads.trace
+    if head is trace:
+        _for_new_threads.trace = trace.outer
+        return
+    while head is not None:
+        if head.outer is trace:
+            head.outer = trace.outer
+            return
+        head = head.outer
+
+
 @final
 class Watch:
     """How many threads are in inference mode or have an array log that hears of new tensors: while

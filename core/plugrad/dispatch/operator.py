@@ -215,6 +215,20 @@ class Operator:
             return state.trace.dispatch("call", self, keyset, values)
         return self.lookup(keyset)(keyset, *values)
 
+    def run_heard(self, kind: str, keyset: i64, args: tuple[object, ...]) -> Any:
+        """Run the kernel of a key set, of which all listeners have heard; `kind` is "call" or
+        "redispatch"."""
+        kernel = self.lookup(keyset) if kind == "call" else self.lookup_below(keyset)
+        count = len(args)
+        # Without a list of arguments, which would have to be made.
+        if count == 1:
+            return kernel(keyset, args[0])
+        if count == 2:
+            return kernel(keyset, args[0], args[1])
+        if count == 3:
+            return kernel(keyset, args[0], args[1], args[2])
+        return kernel(keyset, *args)
+
     def redispatch(self, keyset: i64, *args: Any) -> Any:
         """Go on with a reduced key set, from within a kernel; all arguments by position."""
         state = current_state()

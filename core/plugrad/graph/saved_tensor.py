@@ -183,15 +183,14 @@ def _missing(node: Node, name: str) -> AttributeError:
     return AttributeError(f"{name_of(node)!r} object has no attribute {name!r}")
 
 
-def kept_by(node: Node, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """What fields of a node hold: names, and tensors or what pack hooks returned.
+def kept_by(node: Node, fields: tuple[tuple[str, str], ...]) -> list[tuple[str, Any]]:
+    """What `saving_fields` of a node hold: names, and tensors or what pack hooks returned.
 
     Unpacks nothing, and leaves out tensors that the node has freed.
     """
     found: list[tuple[str, Any]] = []
-    for field in fields:
+    for field, name in fields:
         kept: Any = getattr(node, field, None)
-        name = field.removeprefix("saved_") if field != "_saved" else "tensors"
         if isinstance(kept, list):
             for index, item in enumerate(kept):
                 if isinstance(item, SavedVariable):
@@ -203,9 +202,10 @@ def kept_by(node: Node, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
     return found
 
 
-def saving_fields(node: Node) -> tuple[str, ...]:
-    """The fields of nodes of this class that hold saved tensors."""
+def saving_fields(node: Node) -> tuple[tuple[str, str], ...]:
+    """The fields of nodes of this class that hold saved tensors, and the names of the tensors."""
     names = list(object.__dir__(node))
-    if "_saved" in names:
-        return ("_saved",)  # a custom Function's: all others are the user's, or properties
-    return tuple([name for name in names if name.startswith("saved_")])
+    if "_saved" in names:  # a custom Function's: all others are the user's, or properties
+        return (("_saved", "tensors"),)
+    fields = [name for name in names if name.startswith("saved_")]
+    return tuple([(name, name.removeprefix("saved_")) for name in fields])

@@ -1,9 +1,11 @@
 """What a plugin needs that watches a program: calls, dispatch keys, nodes, and the engine at work.
 
 `Trace` hears of everything; `watching` has one hear of this thread, and of the devices' threads
-that work for its backward passes. While nobody watches, none of this costs anything. The other
-functions say what there is to know of a node without changing anything: no history is made anew,
-no saved tensor is unpacked.
+that work for its backward passes. While nobody watches, none of this costs anything. `Journal` is a
+trace that writes all of it into a `Book`, compiled with the core: much faster than a class of
+Python, which is called for each event; `read` makes events of what is written. The other functions
+say what there is to know of a node without changing anything: no history is made anew, no saved
+tensor is unpacked.
 
     >>> import plugrad
     >>> from plugrad.plugins.watching import Trace, name_of, watching
@@ -33,21 +35,28 @@ from plugrad.autograd.inspection import (
     output_of,
     saved_by,
 )
+from plugrad.autograd.journal.book import Book
+from plugrad.autograd.journal.events import read
+from plugrad.autograd.journal.journal import Journal, hears
 from plugrad.dispatch.listener import Trace
-from plugrad.dispatch.local_state import LocalState
+from plugrad.dispatch.local_state import LocalState, hear_new_threads, leave_new_threads
 from plugrad.dispatch.scope import Scope
 from plugrad.graph.node import name_of
 from plugrad.tensor.base import sizes_of
 
 __all__ = [
+    "Book",
+    "Journal",
     "Trace",
     "edges_of",
+    "hears",
     "history_of",
     "leaf_of",
     "name_of",
     "note_of",
     "notes_of",
     "output_of",
+    "read",
     "saved_by",
     "sizes_of",
     "watching",
@@ -59,10 +68,14 @@ class watching(Scope):
 
     Args:
         trace: it gets `outer`, so it can watch one thread at a time.
+        started: another trace, which hears of threads that use plugrad for the first time within
+            the block. They keep it when the block ends, and it should pass everything on from then
+            on, as a `Journal` does when its book is closed.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, started: Trace | None = None) -> None:
         self.trace = trace
+        self.started = started
 
     def read(self, state: LocalState) -> Any:
         return state.trace
@@ -70,8 +83,12 @@ class watching(Scope):
     def change(self, state: LocalState) -> None:
         self.trace.outer = state.trace
         state.trace = self.trace
+        if self.started is not None:
+            hear_new_threads(self.started)
 
     def restore(self, state: LocalState, before: Any) -> None:
+        if self.started is not None:
+            leave_new_threads(self.started)
         state.trace = before
 
     def value(self) -> Trace:

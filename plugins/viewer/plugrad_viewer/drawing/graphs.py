@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plugrad
-from plugrad.plugins.watching import edges_of, history_of, note_of, watching
+from plugrad.plugins.watching import Book, edges_of, history_of, read
 from plugrad_viewer.recording.assembly import Assembly
 from plugrad_viewer.recording.format import Module, Node
-from plugrad_viewer.recording.graph import Graph, Seen, entry, name_of_dtype
+from plugrad_viewer.recording.graph import entry, name_of_dtype
 from plugrad_viewer.recording.names import Names, hook_modules
 from plugrad_viewer.recording.recorder import Recorder
 
@@ -44,7 +44,6 @@ def nodes_behind(ends: Sequence[Any], params: Any) -> tuple[list[Node], list[Mod
     names = Names()
     for name, tensor in named(params).items():
         names.name(tensor, name)
-    graph = Graph(names)
     roots = []
     for end in ends:
         if not isinstance(end, plugrad.Tensor):
@@ -57,11 +56,11 @@ def nodes_behind(ends: Sequence[Any], params: Any) -> tuple[list[Node], list[Mod
                 "nothing that requires grad led to it"
             )
         roots.append(history[0])
-    found: list[Seen] = []
+    book = Book(NO_LIMIT, names.tensors, names.find, lambda frame: True)
     for node in _earliest_first(roots):
-        if note_of(node, graph.key) is None:
-            found += graph.add(node, None)
-    nodes = [entry(seen, -1, -1) for seen in sorted(found, key=lambda seen: seen.number)]
+        book.see(node)
+    found = sorted(event[3:] for event in read(book) if event[2] == "node")
+    nodes = [entry(name, *about) for _, name, _, *about in found]
     modules: list[Module] = []
     if hasattr(params, "named_modules"):
         modules = modules_of(params)
@@ -140,14 +139,14 @@ def nodes_of_model(
     recorder = Recorder(NO_LIMIT)
     handles = hook_modules(recorder.enter_module, recorder.leave_module, lambda optimizer: None)
     try:
-        with plugrad.enable_grad(), watching(recorder):
+        with plugrad.enable_grad(), recorder.listening():
             result = model(*inputs, **options)  # held: it holds the graph
     finally:
         for handle in handles:
             handle.remove()
         recorder.stop()
     del result
-    nodes = Assembly(recorder, 0).nodes
+    nodes = Assembly(recorder.book, 0).nodes
     if not nodes:
         raise ValueError(
             f"draw(): a call of {type(model).__name__} made no graph: none of its parameters and "

@@ -1,12 +1,12 @@
-"""From the recorder's tuples to calls, nodes and events that refer to each other by number."""
+"""From a book's events to calls, nodes and events that refer to each other by number."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from plugrad.plugins.watching import Book, read
 from plugrad_viewer.recording.format import Call, Node, Step, Value
-from plugrad_viewer.recording.graph import entry, name_of_dtype
-from plugrad_viewer.recording.recorder import Recorder
+from plugrad_viewer.recording.graph import Kept, entry, name_of_dtype
 
 Place = tuple[str, int]
 
@@ -25,7 +25,7 @@ class _Thread:
 
 
 class Assembly:
-    """Reads a recorder's events once.
+    """Reads a book's events once.
 
     Args:
         start: the time that all others count from, in nanoseconds.
@@ -34,13 +34,13 @@ class Assembly:
         places: where in the program each call comes from, or None.
     """
 
-    def __init__(self, recorder: Recorder, start: int) -> None:
+    def __init__(self, book: Book, start: int) -> None:
         self.calls: list[Call] = []
         self.nodes: list[Node] = []
         self.events: list[dict[str, Any]] = []
         self.places: list[Place | None] = []
-        self.threads = list(recorder.threads.values())
-        self._threads = {ident: _Thread(number) for number, ident in enumerate(recorder.threads)}
+        self.threads = book.threads
+        self._threads = [_Thread(number) for number in range(len(self.threads))]
         self._start = start
         self._time = 0.0
         self._numbers: dict[int, int] = {}  # of nodes, in the order of their events
@@ -50,10 +50,10 @@ class Assembly:
         self._functions: dict[int, tuple[int, int]] = {}
         self._bytes: dict[str, int] = {}
         self._about: dict[tuple[Any, int], tuple[str, str]] = {}
-        for event in sorted(recorder.events, key=_time_of):
+        for event in read(book):
             self._time = round((event[0] - start) / 1000, 2)
             getattr(self, f"_{event[2]}")(self._threads[event[1]], *event[3:])
-        for thread in self._threads.values():  # of a recording that ended early
+        for thread in self._threads:  # of a recording that ended early
             while thread.calls:
                 self._end(thread, [], -1)
         for node in self.nodes:  # by the numbers that nodes have here
@@ -135,19 +135,16 @@ class Assembly:
         if thread.depths and len(thread.steps) > thread.depths[-1]:
             thread.steps.pop()["end"] = self._time
 
-    def _end(
-        self, thread: _Thread, outputs: list[tuple[Any, ...]], node: int, ended: int = 0
-    ) -> None:
+    def _end(self, thread: _Thread, outputs: list[tuple[Any, ...]], node: int) -> None:
         if not thread.calls:
             return
         number = thread.calls.pop()
         depth = thread.depths.pop()
-        time = round((ended - self._start) / 1000, 2) if ended else self._time
         for step in thread.steps[depth:]:
-            step["end"] = time
+            step["end"] = self._time
         del thread.steps[depth:]
         call = self.calls[number]
-        call["end"] = time
+        call["end"] = self._time
         call["outputs"] = [_value(*each) for each in outputs]
         call["node"] = self._numbers.get(node, -1)
         self._add(thread, "end", c=number)
@@ -158,6 +155,9 @@ class Assembly:
             self._end(thread, [], -1)
 
     # Modules, optimizers, memory.
+
+    def _note(self, thread: _Thread, what: tuple[Any, ...]) -> None:
+        getattr(self, f"_{what[0]}")(thread, *what[1:])
 
     def _enter(self, thread: _Thread, module: int) -> None:
         thread.modules.append(module)
@@ -176,13 +176,23 @@ class Assembly:
 
     # The graph.
 
-    def _node(self, thread: _Thread, seen: Any) -> None:
-        number = self._numbers[seen.number] = len(self.nodes)
+    def _node(
+        self,
+        thread: _Thread,
+        node: int,
+        name: str,
+        maker: int,
+        label: str | None,
+        shape: tuple[int, ...],
+        edges: list[list[int]],
+        kept: list[Kept],
+    ) -> None:
+        number = self._numbers[node] = len(self.nodes)
         call = thread.calls[-1] if thread.calls else -1
-        call, module = self._functions.get(seen.maker, (call, self._module(thread)))
-        self.nodes.append(entry(seen, call, module))
+        call, module = self._functions.get(maker, (call, self._module(thread)))
+        self.nodes.append(entry(name, label, shape, edges, kept, call, module))
         self._add(thread, "node", n=number)
-        saved = sum(each[3] for each in seen.saved)
+        saved = sum(each[3] for each in kept)
         if saved:
             self._saved[number] = saved
             self._add(thread, "save", n=number, bytes=saved)
@@ -246,11 +256,6 @@ class Assembly:
         saved = self._saved.pop(number, 0)
         if saved:
             self._add(thread, "free", n=number, bytes=saved)
-
-
-def _time_of(event: tuple[Any, ...]) -> int:
-    time: int = event[0]
-    return time
 
 
 def _value(shape: tuple[int, ...], dtype: Any, device: Any, name: str = "") -> Value:

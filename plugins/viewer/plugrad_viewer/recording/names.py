@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import threading
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -25,6 +26,7 @@ class Names:
         self._indices: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no other module gets the id of one
         self.tensors: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._lock = threading.Lock()
 
     def index(self, module: Any, outer: int) -> int:
         """The number of a module; one that is called from outside of all others names those
@@ -32,6 +34,12 @@ class Names:
         found = self._indices.get(id(module))
         if found is not None:
             return found
+        with self._lock:  # several threads may call a module for the first time
+            return self._index(module, outer)
+
+    def _index(self, module: Any, outer: int) -> int:
+        if id(module) in self._indices:
+            return self._indices[id(module)]
         self._add(module, "", outer)
         numbers = {"": self._indices[id(module)]}
         prefix = ""

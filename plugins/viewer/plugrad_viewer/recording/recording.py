@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from plugrad.plugins.watching import watching
 from plugrad_viewer.drawing.modules import place_nodes
 from plugrad_viewer.recording.assembly import Assembly
 from plugrad_viewer.recording.format import VERSION, About, Data, about_now
@@ -53,7 +52,7 @@ class Recording:
             self._stack.callback(handle.remove)
         self._stack.callback(recorder.stop)
         self._start = time.perf_counter_ns()
-        self._stack.enter_context(watching(recorder))
+        self._stack.enter_context(recorder.listening())
         return self
 
     def __exit__(
@@ -125,7 +124,7 @@ class Recording:
 
     def _build(self) -> Data:
         recorder = self._recorder
-        found = Assembly(recorder, self._start)
+        found = Assembly(recorder.book, self._start)
         sources, parts = stretches({place for place in found.places if place})
         for call, place in zip(found.calls, found.places, strict=True):
             if place is not None:

@@ -1,10 +1,9 @@
-"""Finds the line of the program that a call comes from, and the text around such lines."""
+"""Which lines are the program's, and the text around those that made calls."""
 
 from __future__ import annotations
 
 import linecache
-import sys
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Final
 
 from plugrad_viewer.recording.format import Source
@@ -24,31 +23,8 @@ AROUND: Final = 2
 BETWEEN: Final = 4
 
 
-class Lines:
-    """Which lines made calls; `stop` is the code of functions that the search ends at."""
-
-    def __init__(self, stop: frozenset[CodeType]) -> None:
-        self._stop = stop
-        self._is_library: dict[CodeType, bool] = {}
-
-    def find(self) -> tuple[FrameType | None, tuple[str, int] | None]:
-        """The innermost frame of the program, and its file and line; None if there is none."""
-        frame: FrameType | None = sys._getframe(2)
-        known = self._is_library
-        while frame is not None:
-            code = frame.f_code
-            library = known.get(code)
-            if library is None:
-                library = known[code] = _is_library(frame)
-            if not library:
-                return frame, (code.co_filename, frame.f_lineno or 0)
-            if code in self._stop:
-                break
-            frame = frame.f_back
-        return None, None
-
-
-def _is_library(frame: FrameType) -> bool:
+def is_library(frame: FrameType) -> bool:
+    """Whether a frame's code works for the program's lines, and is none of them."""
     name = frame.f_globals.get("__name__", "")
     if not isinstance(name, str):
         return False

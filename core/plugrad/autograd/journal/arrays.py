@@ -1,0 +1,93 @@
+"""Arrays that operators have returned: when they come, and when they are gone."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Final, final
+
+from plugrad.autograd.journal.kinds import CAME
+from plugrad.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# What `type(array)` gives for its `nbytes`, if the library can say.
+_INTEGER: Final[Any] = int
+_reference: Final[Any] = weakref.ref
+
+
+@final
+class Arrays:
+    """Watches arrays through weak references, from an operator's return until they are freed.
+
+    Args:
+        gone: called with a device and a number of bytes, on any thread.
+
+    An array may be freed in the middle of anything, so nothing here waits for a lock: each step is
+    one operation on a built-in container.
+    """
+
+    def __init__(self, gone: Callable[[Any, int], None]) -> None:
+        self._gone: Callable[[Any, int], None] | None = gone
+        self._known: set[int] = set()
+        # By the identity of a reference: that of its array, bytes, device, the reference.
+        self._live: dict[int, tuple[int, int, Any, Any]] = {}
+        self._on_freed: Any = self._freed
+
+    def close(self) -> None:
+        """Watch no longer."""
+        self._gone = None
+        self._live = {}
+        self._known = set()
+        self._on_freed = None
+
+    def add(self, tensor: TensorBase, args: tuple[object, ...], fields: list[Any]) -> None:
+        """Note in a log that an operator has returned a tensor, unless its array is known, a view,
+        or among those that the operator was given."""
+        array: Any = tensor._backend_array
+        key = id(array)
+        if key in self._known or getattr(array, "base", None) is not None:
+            return
+        nbytes: Any = getattr(array, "nbytes", None)
+        if type(nbytes) is not _INTEGER or _is_among(array, args):
+            return
+        callback = self._on_freed
+        if callback is None:
+            return
+        try:
+            watch: Any = _reference(array, callback)
+        except TypeError:
+            return  # when it goes cannot be known
+        device = tensor.device
+        self._known.add(key)
+        self._live[id(watch)] = (key, nbytes, device, watch)
+        fields.extend((CAME, device, nbytes))
+
+    def _freed(self, watch: Any) -> None:
+        found = self._live.pop(id(watch), None)
+        gone = self._gone
+        if found is not None and gone is not None:
+            self._known.discard(found[0])
+            gone(found[2], found[1])
+
+
+def _is_among(array: Any, args: tuple[object, ...]) -> bool:
+    """Whether an array is that of one of the tensors, or holds the memory behind it."""
+    for value in args:
+        if isinstance(value, TensorBase):
+            if _is_behind(array, value):
+                return True
+        elif isinstance(value, (list, tuple)):
+            for each in value:
+                if isinstance(each, TensorBase) and _is_behind(array, each):
+                    return True
+    return False
+
+
+def _is_behind(array: Any, tensor: TensorBase) -> bool:
+    found: Any = tensor._backend_array
+    while found is not None:
+        if found is array:
+            return True
+        found = getattr(found, "base", None)
+    return False

@@ -1,0 +1,320 @@
+"""Journal: the listener that writes into a book's logs.
+
+It runs within everything that a recorded program does, so it only writes: `events` finds out what
+it means. It is compiled with the core, and it has no subclasses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+from mypy_extensions import i64
+
+from plugrad.autograd.journal.book import Book, frame_at, now
+from plugrad.autograd.journal.kinds import (
+    BACK,
+    BACKWARD,
+    BACKWARD_END,
+    BUFFER,
+    CALL,
+    COUNTS,
+    DONE,
+    END,
+    FREE,
+    FUNCTION,
+    GRAD,
+    HOOK,
+    KERNEL,
+    LEFT,
+    POP,
+    RAN,
+    READY,
+    RUN,
+    STEP,
+)
+from plugrad.autograd.variable.accumulate_grad import AccumulateGradBase
+from plugrad.dispatch.listener import Trace
+from plugrad.dispatch.local_state import current_state
+from plugrad.graph.node import Node
+from plugrad.tensor.base import TensorBase, sizes_of
+
+if TYPE_CHECKING:
+    from plugrad.dispatch.operator import Operator
+
+
+def hears(book: Book) -> bool:
+    """Whether something writes into a book what the calling thread does."""
+    trace = current_state().trace
+    while trace is not None:
+        if isinstance(trace, Journal) and trace._book is book:
+            return not book.closed
+        trace = trace.outer
+    return False
+
+
+@final
+class Journal(Trace):
+    """Writes calls, dispatch keys, nodes, backward passes and memory into a book, at little cost.
+
+    Several may write into one book, such as those of `watching(Journal(book), Journal(book))`.
+    """
+
+    def __init__(self, book: Book) -> None:
+        super().__init__(None)
+        self._book = book
+
+    # Calls and their steps.
+
+    def dispatch(self, kind: str, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
+        book = self._book
+        if book.closed:
+            return self._dispatch_unheard(kind, op, keyset, args)
+        if kind == "call":
+            return self._call(book, op, keyset, args)
+        fields = book.log().fields
+        book.count += 2
+        outer = self.outer
+        fields.extend((STEP, now(), op, keyset))
+        try:
+            if outer is None:
+                result = op.run_heard(kind, keyset, args)
+            else:
+                result = outer.dispatch(kind, op, keyset, args)
+        except BaseException:
+            fields.extend((BACK, now()))
+            raise
+        fields.extend((BACK, now()))
+        return result
+
+    def _call(self, book: Book, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
+        log = book.log()
+        fields = log.fields
+        outer = self.outer
+        given = book.note_values(args, fields)
+        frame = book.program_frame(log.floor)
+        book.count += 4
+        if book.count >= book.limit:
+            book.closed = True
+        if frame is None:
+            fields.extend((CALL, now(), op, keyset, None, 0, given))
+        else:
+            fields.extend((CALL, now(), op, keyset, frame.f_code, frame.f_lasti, given))
+        try:
+            if outer is None:
+                result = op.run_heard("call", keyset, args)
+            else:
+                result = outer.dispatch("call", op, keyset, args)
+        except BaseException:
+            fields.extend((END, now(), -1, 0))
+            raise
+        ended = now()
+        node = -1
+        count = 0
+        if isinstance(result, TensorBase):
+            node = self._note_result(book, result, args, frame, fields)
+            book.note_value(result, fields)
+            count = 1
+        elif isinstance(result, (list, tuple)):
+            for each in result:
+                if isinstance(each, TensorBase):
+                    number = self._note_result(book, each, args, frame, fields)
+                    if node < 0:
+                        node = number
+            count = book.note_values(result, fields)
+        fields.extend((END, ended, node, count))
+        return result
+
+    def _note_result(
+        self,
+        book: Book,
+        result: TensorBase,
+        args: tuple[object, ...],
+        frame: Any,
+        fields: list[Any],
+    ) -> int:
+        """Write down the node of a result, if it is new, and its memory; returns its number."""
+        number: int = -1
+        meta = result._autograd_meta
+        if meta is not None and meta.grad_fn is not None:
+            node = meta.grad_fn
+            notes = node._extra
+            found: int | None = None if notes is None else notes.get(book.key)
+            number = book.add_node(node, frame, fields) if found is None else found
+        book.arrays.add(result, args, fields)
+        return number
+
+    def _dispatch_unheard(
+        self, kind: str, op: Operator, keyset: i64, args: tuple[object, ...]
+    ) -> Any:
+        state = current_state()
+        outer = self.outer
+        if state.trace is self and state.graph_task is None:
+            state.trace = outer  # the thread began in a recording, and that is over
+        if outer is None:
+            return op.run_heard(kind, keyset, args)
+        return outer.dispatch(kind, op, keyset, args)
+
+    def choose(self, operator: str, kernel: str) -> None:
+        book = self._book
+        if not book.closed:
+            book.log().fields.extend((KERNEL, kernel))
+        outer = self.outer
+        if outer is not None:
+            outer.choose(operator, kernel)
+
+    # Custom Functions.
+
+    def enter_function(
+        self, ctx: Node, name: str, inputs: tuple[object, ...], recorded: bool
+    ) -> None:
+        book = self._book
+        if not book.closed:
+            number = book.functions
+            book.functions = number + 1
+            if recorded:
+                notes = ctx._extra
+                if notes is None:
+                    ctx._extra = {book.maker: number}
+                else:
+                    notes[book.maker] = number
+            log = book.log()
+            fields = log.fields
+            given = book.note_values(inputs, fields)
+            frame = book.program_frame(log.floor)
+            code = None if frame is None else frame.f_code
+            place = 0 if frame is None else frame.f_lasti
+            book.count += 2
+            fields.extend((FUNCTION, now(), number, name, code, place, given))
+        super().enter_function(ctx, name, inputs, recorded)
+
+    def leave_function(self, ctx: Node) -> None:
+        super().leave_function(ctx)
+        self._book.log().fields.extend((LEFT, now()))
+
+    # Backward.
+
+    def enter_pass(self, task: Any, root: Node, counts: Any) -> None:
+        book = self._book
+        if not book.closed:
+            fields = book.log().fields
+            number = book.pass_count
+            book.pass_count = number + 1
+            book.passes[id(task)] = number
+            first = book.number(root, fields)
+            waiting: list[int] = []
+            for node, count in counts:
+                waiting.append(book.number(node, fields))
+                waiting.append(count)
+            book.count += 2
+            fields.extend((BACKWARD, now(), number, first, COUNTS, waiting))
+        outer = self.outer
+        if outer is not None:
+            outer.enter_pass(task, root, counts)
+
+    def leave_pass(self, task: Any) -> None:
+        book = self._book
+        number = book.passes.pop(id(task), -1)
+        if number >= 0 and not book.closed:
+            book.count += 1
+            book.log().fields.extend((BACKWARD_END, now(), number))
+        outer = self.outer
+        if outer is not None:
+            outer.leave_pass(task)
+
+    def arrive(
+        self, task: Any, node: Node, input_nr: int, grad: TensorBase | None, is_sum: bool, left: int
+    ) -> None:
+        book = self._book
+        if not book.closed:
+            fields = book.log().fields
+            number = book.number(node, fields)
+            book.count += 2
+            sizes: Any = None
+            dtype: Any = None
+            if grad is not None:
+                sizes = sizes_of(grad)
+                dtype = grad.dtype
+            fields.extend((BUFFER, now(), number, input_nr, sizes, dtype, is_sum, left))
+        outer = self.outer
+        if outer is not None:
+            outer.arrive(task, node, input_nr, grad, is_sum, left)
+
+    def queue_node(self, task: Any, node: Node, device: str) -> None:
+        book = self._book
+        if not book.closed:
+            fields = book.log().fields
+            number = book.number(node, fields)
+            book.count += 1
+            fields.extend((READY, number, book.passes.get(id(task), -1), device))
+        outer = self.outer
+        if outer is not None:
+            outer.queue_node(task, node, device)
+
+    def enter_node(self, node: Node) -> None:
+        book = self._book
+        if not book.closed:
+            fields = book.log().fields
+            number = book.number(node, fields)
+            book.count += 1
+            fields.extend((POP, now(), number))
+        outer = self.outer
+        if outer is not None:
+            outer.enter_node(node)
+
+    def leave_node(self, node: Node) -> None:
+        outer = self.outer
+        if outer is not None:
+            outer.leave_node(node)
+        book = self._book
+        if not book.closed:
+            book.log().fields.append(DONE)
+
+    def run_node(self, node: Node, grads: Any) -> Any:
+        book = self._book
+        outer = self.outer
+        if book.closed:
+            return node.apply(grads) if outer is None else outer.run_node(node, grads)
+        log = book.log()
+        fields = log.fields
+        number = book.number(node, fields)
+        book.count += 2
+        sizes: Any = None
+        dtype: Any = None
+        if isinstance(node, AccumulateGradBase) and grads:
+            grad: Any = grads[0]
+            if isinstance(grad, TensorBase):
+                sizes = sizes_of(grad)
+                dtype = grad.dtype
+        below: Any = log.floor
+        log.floor = frame_at(0)
+        fields.extend((RUN, now(), number))
+        try:
+            outputs = node.apply(grads) if outer is None else outer.run_node(node, grads)
+        except BaseException:
+            log.floor = below
+            fields.extend((RAN, now(), number))
+            raise
+        log.floor = below
+        fields.extend((RAN, now(), number))
+        if sizes is not None:
+            fields.extend((GRAD, number, sizes, dtype))
+        return outputs
+
+    def run_hook(self, node: Any, kind: str, hook: Any) -> None:
+        book = self._book
+        if node is not None and not book.closed:
+            name = getattr(hook, "__qualname__", type(hook).__qualname__)
+            fields = book.log().fields
+            number = book.number(node, fields)
+            book.count += 1
+            fields.extend((HOOK, now(), number, kind, name))
+        super().run_hook(node, kind, hook)
+
+    def release(self, node: Node) -> None:
+        book = self._book
+        if not book.closed:
+            fields = book.log().fields
+            fields.extend((FREE, book.number(node, fields)))
+        outer = self.outer
+        if outer is not None:
+            outer.release(node)
