@@ -48,6 +48,8 @@ class Request:
     source: int = -1
     # Whether it goes on only while it is asked: a thread asks for work that nobody waits for yet.
     needs_asking: bool = False
+    # Whether ranks that wait keep the cores from others, as there are more ranks than cores.
+    crowded: bool = False
     # Whether its end is in the order of a device: who waits for it calls `follow`, and not `test`.
     follows: bool = False
 
@@ -89,6 +91,7 @@ class Requests(Request):
         self._parts = [part for part in parts if part is not None]
         self._finish = finish
         self.needs_asking = any(part.needs_asking for part in self._parts)
+        self.crowded = any(part.crowded for part in self._parts)
 
     def test(self) -> bool:
         self._parts = [part for part in self._parts if not part.test()]
