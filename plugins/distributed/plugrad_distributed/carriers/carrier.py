@@ -50,6 +50,8 @@ class Request:
     # Whether it progresses only while it is polled: then a thread polls work that is not waited for
     # yet.
     needs_asking: bool = False
+    # Whether there are more ranks than cores, so that ranks that poll slow the others down.
+    crowded: bool = False
     # Whether it completes in the order of a device's stream: then waiting calls `follow` instead of
     # `test`.
     follows: bool = False
@@ -94,6 +96,7 @@ class Requests(Request):
         self._parts = [part for part in parts if part is not None]
         self._finish = finish
         self.needs_asking = any(part.needs_asking for part in self._parts)
+        self.crowded = any(part.crowded for part in self._parts)
 
     def test(self) -> bool:
         self._parts = [part for part in self._parts if not part.test()]

@@ -21,7 +21,11 @@ from plugrad_distributed.carriers.cuda_aware import AfterStreams, is_cuda_aware
 from plugrad_distributed.carriers.ending import end_with
 from plugrad_distributed.carriers.monitor import Monitor
 from plugrad_distributed.carriers.mpi_types import as_moved, as_reduced, reduction, types_of_sums
-from plugrad_distributed.carriers.placement import forget_shared_memory, tell_environment
+from plugrad_distributed.carriers.placement import (
+    forget_shared_memory,
+    is_crowded,
+    tell_environment,
+)
 from plugrad_distributed.errors import DistBackendError, DistTimeoutError
 from plugrad_distributed.reduce_op import ReduceOp
 
@@ -73,7 +77,7 @@ def _load() -> Any:
 class _Pending(Request):
     """An operation that MPI runs. mpi4py's request keeps the buffers alive."""
 
-    __slots__ = ("_carrier", "_request", "_status", "source")
+    __slots__ = ("_carrier", "_request", "_status", "crowded", "source")
     needs_asking = True
 
     def __init__(self, carrier: MPICarrier, request: Any, status: Any = None) -> None:
@@ -81,6 +85,7 @@ class _Pending(Request):
         self._request = request
         self._status = status
         self.source = -1
+        self.crowded = carrier.crowded
 
     def test(self) -> bool:
         return self._asked(ONCE)
@@ -146,9 +151,16 @@ class MPICarrier(Carrier):
     starts_mpi: ClassVar[bool] = True
 
     def __init__(
-        self, mpi: Any, comm: Any, monitor: Monitor, ranks: Sequence[int], name: str
+        self,
+        mpi: Any,
+        comm: Any,
+        monitor: Monitor,
+        ranks: Sequence[int],
+        name: str,
+        crowded: bool = False,
     ) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size())
+        self.crowded = crowded
         self.mpi = mpi
         self.comm = comm
         if is_cuda_aware(mpi):
@@ -175,10 +187,11 @@ class MPICarrier(Carrier):
         _poll(request.Test, timeout, f"init_process_group() on rank {whole.Get_rank()}")
         tell_environment(comm)
         forget_shared_memory()
+        crowded = is_crowded(comm, mpi.Get_processor_name())
         ended = end_with.monitor
         monitor = Monitor.start(comm, timeout) if ended is None else ended
         end_with.begin(mpi, monitor, timeout)
-        return cls(mpi, comm, monitor, range(comm.Get_size()), "world")
+        return cls(mpi, comm, monitor, range(comm.Get_size()), "world", crowded)
 
     def split(self, ranks: Sequence[int], name: str) -> MPICarrier:
         tag = hash_of(name)
@@ -189,7 +202,7 @@ class MPICarrier(Carrier):
         some.Free()
         whole.Free()
         of_world = [self._ranks[rank] for rank in ranks]
-        return MPICarrier(self.mpi, comm, self.monitor, of_world, name)
+        return MPICarrier(self.mpi, comm, self.monitor, of_world, name, self.crowded)
 
     def _meet(self, ranks: Sequence[int], tag: int) -> None:
         """Wait until all members of a group have arrived, so that creating it cannot block.

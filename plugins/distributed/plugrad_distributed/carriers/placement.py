@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["forget_shared_memory", "local_place", "place", "tell_environment"]
+__all__ = ["forget_shared_memory", "is_crowded", "local_place", "place", "tell_environment"]
 
 _MEMORY = "/dev/shm/mpich_shm_"
 
@@ -34,6 +34,24 @@ def place(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
 def local_place(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
     """Local rank and size: among the processes of this machine."""
     return _number(environment, _LOCAL_RANKS), _number(environment, _LOCAL_SIZES)
+
+
+def is_crowded(comm: Any, machine: str) -> bool:
+    """Whether the processes of a communicator on this machine are more than the cores that they may
+    use between them: then those that wait take the cores of those that compute."""
+    found = [cores for name, cores in comm.allgather((machine, _cores())) if name == machine]
+    usable = 0
+    for cores in found:
+        usable |= cores
+    return len(found) > usable.bit_count()
+
+
+def _cores() -> int:
+    """The cores that this process may use, a bit for each."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    if affinity is None:
+        return int((1 << (os.cpu_count() or 1)) - 1)
+    return sum(1 << core for core in affinity(0))
 
 
 def tell_environment(comm: Any) -> None:
