@@ -21,8 +21,9 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.graph import node as native
 from plugrad.graph.history import gradient_edge, try_grad_accumulator
 from plugrad.graph.removable_handle import RemovableHandle
-from plugrad.tensor.base import TensorBase, bump_version, is_inference
+from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explains
+from plugrad.tensor.direct import note_write
 
 if TYPE_CHECKING:
     from plugrad import Tensor
@@ -154,8 +155,7 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     1
     """
     if isinstance(tensor, TensorBase):
-        if not is_inference(tensor):
-            bump_version(tensor)
+        note_write(tensor)
         return
     if not isinstance(tensor, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
@@ -164,8 +164,7 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
             raise RuntimeError(
                 "increment_version expects each element of the iterable to be a tensor"
             )
-        if not is_inference(item):
-            bump_version(item)
+        note_write(item)
 
 
 class _MultiHandle(RemovableHandle):

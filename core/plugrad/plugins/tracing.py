@@ -2,7 +2,7 @@
 
 `Listener` sees every operator call, every node that runs backward and every other change of
 tensors; `listening` makes one listen to this thread. `Before`, `put_arrays` and the others give
-tensors other arrays.
+tensors other arrays. `memory_of` and `note_write` are for work on arrays without an operator.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 from plugrad.device import Device
 from plugrad.dispatch.autocast import autocast_in_force
 from plugrad.dispatch.backends.active import find_backend
-from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, MATH_BITS, TRANSFORMS_BIT
 from plugrad.dispatch.listener import Trace
 from plugrad.dispatch.local_state import WATCH, LocalState, current_state
 from plugrad.dispatch.scope import Scope
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, wrap
+from plugrad.tensor.direct import is_direct, memory_of, note_write
 from plugrad.tensor.exchange import (
     HAS_GRAD,
     IS_CONJ,
@@ -53,6 +53,7 @@ __all__ = [
     "listening",
     "memory_of",
     "mode",
+    "note_write",
     "put_arrays",
     "put_gradients",
     "resolved",
@@ -119,30 +120,6 @@ def mode() -> tuple[bool, bool, frozenset[tuple[str, DType]]]:
     types it autocasts, with the dtypes."""
     state = current_state()
     return state.grad_enabled, state.inference_mode, frozenset(autocast_in_force(state).items())
-
-
-def is_direct(tensor: Any) -> bool:
-    """Whether the tensor's array may be read and written to without an operator: this thread has no
-    listener, no transform maps over the tensor, and the array holds the tensor's values, not their
-    conjugates or negatives."""
-    state = current_state()
-    return (
-        state.trace is None
-        and state.array_log is None
-        and tensor._keyset & (FUNCTIONALIZE_BIT | TRANSFORMS_BIT | MATH_BITS) == 0
-        and tensor.device.type != "meta"
-    )
-
-
-def memory_of(tensor: Any) -> Any:
-    """The NumPy array of a tensor on the CPU that may be read and written to without an operator
-    (`is_direct`) and holds the elements in row-major order; None for other tensors. After a write,
-    call `plugrad.autograd.graph.increment_version`.
-    """
-    if tensor.device.type != "cpu" or not is_direct(tensor):
-        return None
-    array = tensor.array
-    return array if array.flags.carray else None
 
 
 def tensor_of(array: Any, dtype: DType, device: Device) -> TensorBase:

@@ -8,7 +8,7 @@ import pytest
 
 import plugrad
 from plugrad.autograd.graph import increment_version
-from plugrad.plugins.tracing import Listener, is_direct, listening, memory_of
+from plugrad.plugins.tracing import Listener, is_direct, listening, memory_of, note_write
 
 
 def test_memory_of_a_tensor_is_its_own() -> None:
@@ -30,6 +30,10 @@ OTHERS: dict[str, Any] = {
 @pytest.mark.parametrize("case", OTHERS)
 def test_other_tensors_have_none(case: str) -> None:
     assert memory_of(OTHERS[case]()) is None
+
+
+def test_what_is_no_tensor_has_none() -> None:
+    assert memory_of([1.0, 2.0]) is None
 
 
 @pytest.mark.parametrize("case", ["a conjugate", "a negative", "no data"])
@@ -54,3 +58,21 @@ def test_a_write_is_noted_for_one_tensor_and_for_several() -> None:
         increment_version([x, 3])
     with pytest.raises(RuntimeError, match="expect"):
         increment_version(3)  # type: ignore[arg-type]
+
+
+def test_autograd_learns_of_a_noted_write() -> None:
+    weight: Any = plugrad.ones(2, requires_grad=True)
+    x: Any = plugrad.ones(2)
+    product = weight * x
+    memory_of(x)[:] = 3
+    note_write(x)
+    assert x._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
+def test_writes_to_inference_tensors_are_not_counted() -> None:
+    with plugrad.inference_mode():
+        x = plugrad.ones(2)
+    note_write(x)
+    assert x.is_inference()

@@ -11,12 +11,12 @@ import plugrad
 from plugrad import Tensor
 from plugrad.plugins.tracing import is_direct
 from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.groups.described import Described
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = [
-    "Described",
     "after",
     "check_alike",
     "check_sizes",
@@ -91,22 +91,6 @@ def is_watched(tensor: Tensor) -> bool:
     """Whether the call must go through an operator instead of the tensor's memory: a mode or trace
     observes operators, or the tensor belongs to a transform, has no data or is read-only."""
     return not is_direct(tensor)
-
-
-class Described:
-    """A call as text for messages, which is built only when a message needs it."""
-
-    __slots__ = ("_dtype", "_more", "_name", "_shape")
-
-    def __init__(self, name: str, dtype: Any, shape: Sequence[int], more: str) -> None:
-        self._name = name
-        self._dtype = dtype
-        self._shape = shape
-        self._more = more
-
-    def __str__(self) -> str:
-        more = f", {self._more}" if self._more else ""
-        return f"{self._name}({self._dtype} {list(self._shape)}{more})"
 
 
 def described(name: str, tensor: Tensor, more: str = "") -> Described:

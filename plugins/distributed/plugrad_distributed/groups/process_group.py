@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrad_distributed.carriers.carrier import Carrier, Request
 from plugrad_distributed.errors import DistBackendError, DistError, DistTimeoutError
+from plugrad_distributed.groups.described import Described
 from plugrad_distributed.groups.names import named
 from plugrad_distributed.groups.work import Work, late
 
@@ -124,19 +125,24 @@ class ProcessGroup:
             raise self.failed(what, error) from error.__cause__
         return Work(self, what, request, finish, results, timeout, keeps=begin)
 
-    def sum_now(self, carrier: Carrier, array: Any, what: object) -> None:
+    def sum_now(self, array: Any, dtype: Any) -> bool:
         """Reduce an array over all ranks in place, and return when that is done: a faster form of
-        `start` and `Work.wait`."""
-        self._last = what
+        `start` and `Work.wait`. False if the group has none."""
+        host = self.host
+        if host is None:
+            return False
+        # It becomes a `Described` where a message needs it.
+        self._last = what = ("all_reduce", dtype, array.shape, "sum")
         self._calls += 1
         if self.debug:
-            self._compare(what, carrier)
+            self._compare(Described(*what), host)
         try:
-            request = carrier.sum_in_place(array)
+            request = host.sum_in_place(array)
         except DistBackendError as error:
-            raise self.failed(what, error) from error.__cause__
+            raise self.failed(Described(*what), error) from error.__cause__
         if request is not None:
-            Work(self, what, request, None, (), keeps=array).wait()
+            Work(self, Described(*what), request, None, (), keeps=array).wait()
+        return True
 
     def _count(self, what: object, carrier: Carrier) -> None:
         self._calls += 1
@@ -144,7 +150,8 @@ class ProcessGroup:
             self._compare(what, carrier)
 
     def _state(self) -> tuple[str, str]:
-        return str(self.waiting), str(self._last)
+        last = self._last
+        return str(self.waiting), str(Described(*last) if isinstance(last, tuple) else last)
 
     def _compare(self, what: object, carrier: Carrier) -> None:
         """Compare this call with those of the other ranks.

@@ -7,12 +7,10 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad.autograd.graph import increment_version
-from plugrad.plugins.tracing import memory_of
+from plugrad.plugins.tracing import memory_of, note_write
 from plugrad_distributed.arrays import readable, writable
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.distributed.calls import (
-    Described,
     after,
     check_alike,
     check_list,
@@ -59,7 +57,7 @@ def all_reduce(
     >>> dist.run_ranks(program, 3)[0]
     tensor([2., 2.])
     """
-    if op is SUM and not async_op and isinstance(tensor, Tensor) and _sum_now(tensor, group):
+    if op is SUM and not async_op and _sum_now(tensor, group):
         return None
     tensor = check_tensor(tensor, "all_reduce", "tensor")
     op = check_reduction(op, tensor, "all_reduce")
@@ -88,15 +86,13 @@ def all_reduce(
 
 def _sum_now(tensor: Any, group: Any) -> bool:
     """A fast path for the most common calls of `all_reduce`; returns whether it applied."""
-    ranks = current_world().default if group is None else group
     array = memory_of(tensor)
-    if array is None or type(ranks) is not ProcessGroup:
+    if array is None:
         return False
-    carrier = ranks.host
-    if carrier is None:
+    ranks = current_world().default if group is None else group
+    if type(ranks) is not ProcessGroup or not ranks.sum_now(array, tensor.dtype):
         return False
-    ranks.sum_now(carrier, array, Described("all_reduce", tensor.dtype, array.shape, "sum"))
-    increment_version(tensor)
+    note_write(tensor)
     return True
 
 

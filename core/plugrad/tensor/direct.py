@@ -1,0 +1,43 @@
+"""Memory of tensors that is read and written to beside operators: asked for in every call of a
+collective, so it is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrad.dispatch.keys import FUNCTIONALIZE_BIT, MATH_BITS, TRANSFORMS_BIT
+from plugrad.dispatch.local_state import current_state
+from plugrad.tensor.base import TensorBase, bump_version, is_inference
+
+
+def is_direct(tensor: Any) -> bool:
+    """Whether the tensor's array may be read and written to without an operator: nobody listens to
+    this thread, no transform maps over the tensor, and the array is memory that has the tensor's
+    values, not their conjugates or negatives."""
+    asked: TensorBase = tensor
+    state = current_state()
+    return (
+        state.trace is None
+        and state.array_log is None
+        and asked._keyset & (FUNCTIONALIZE_BIT | TRANSFORMS_BIT | MATH_BITS) == 0
+        and asked.device.type != "meta"
+    )
+
+
+def memory_of(value: object) -> Any:
+    """The NumPy array of a tensor on the CPU that may be read and written to without an operator
+    (`is_direct`) and holds the elements in row-major order; None for other tensors, and for what
+    is none. After a write, call `note_write`.
+    """
+    if not isinstance(value, TensorBase) or value.device.type != "cpu" or not is_direct(value):
+        return None
+    array: Any = value.array
+    return array if array.flags.carray else None
+
+
+def note_write(tensor: Any) -> None:
+    """Tell autograd that the elements of a tensor were written to beside operators: what
+    `plugrad.autograd.graph.increment_version` does for one tensor, in less time."""
+    written: TensorBase = tensor
+    if not is_inference(written):
+        bump_version(written)
