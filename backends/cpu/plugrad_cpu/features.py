@@ -1,4 +1,4 @@
-"""What the processor has, as NumPy finds it out, and what of it kernels may use."""
+"""The processor's features, as NumPy detects them, and those that kernels may use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The random generator of the CPU: the Mersenne Twister, with PyTorch's seeds and states.
 
 The same seed gives the same numbers as PyTorch on the CPU, and a state of one is a state of the
-other. NumPy has the same twister; this module adds how PyTorch reads it.
+other. NumPy has the same twister; this module reads it as PyTorch does.
 
 Source: Matsumoto and Nishimura, Mersenne Twister, ACM TOMACS 8 (1998).
 """

@@ -1,4 +1,4 @@
-"""Arrays as PyTorch sees them: strides and offset in elements of the memory that views share."""
+"""Strides and offsets of arrays as in PyTorch, in elements of the memory that views share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the entry point `plugrad: cpu` names: the hooks of this plugin."""
+"""The hooks of this plugin, which the entry point `plugrad: cpu` names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products that CuPy does not leave to cuBLAS: while a stream is captured, and of bfloat16.
+"""Matrix products for which CuPy does not use cuBLAS: while a stream is captured, and of bfloat16.
 
 cuBLAS can be captured, but CuPy does not call it then, and multiplies no stacks of bfloat16. So
 this module calls it, with CuPy's handle.

@@ -1,7 +1,7 @@
-"""`plugrad.cuda`: what programs ask of GPUs, under PyTorch's names.
+"""`plugrad.cuda`: functions for GPUs, under PyTorch's names.
 
-Without a GPU `is_available` is false and `device_count` 0, memory is 0 bytes, and what needs a
-GPU raises a RuntimeError that says why there is none.
+Without a GPU `is_available` is false and `device_count` 0, memory is 0 bytes, and functions that
+need a GPU raise a RuntimeError that says why there is none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which GPU a thread works on, and what is known of each."""
+"""The GPU that a thread works on, and the properties of each GPU."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """CUDA graphs: a step is captured once, and replayed with one launch.
 
 A capture contains the kernels and the addresses they work on. So memory that is allocated during
-the capture belongs to the graph, and inputs are copied to their addresses in the capture.
+the capture belongs to the graph, and new inputs are copied to the addresses of the captured ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CuPy, imported when a GPU is first used; and, if none can be used, why."""
+"""Imports CuPy when a GPU is first used, and says why no GPU can be used."""
 
 from __future__ import annotations
 

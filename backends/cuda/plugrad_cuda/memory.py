@@ -1,4 +1,4 @@
-"""Memory of GPUs: what CuPy's pool says of it, and what several streams use."""
+"""Memory of GPUs: statistics of CuPy's pool, and memory that several streams use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from plugrad_cuda.streams import Event, Stream
 
 
 class _Peaks:
-    """The most bytes that were in use and reserved, by GPU: kept from the first question on, since
-    it makes every allocation slower."""
+    """The peaks of used and reserved bytes, by GPU. Recorded from the first query on, since it
+    makes every allocation slower."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class _Peaks:
         return pointer
 
     def note(self, index: int) -> tuple[int, int]:
-        """The peaks of a GPU, what is in use just now included."""
+        """The peaks of a GPU, including current use."""
         used, reserved = _used(index), _reserved(index)
         with Locked(self._lock):
             self._used[index] = max(used, self._used.get(index, 0))
@@ -93,7 +93,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Begin to look for the peaks anew."""
+    """Restart recording of the peaks."""
     index = index_of(device)
     _peaks.watch()
     _peaks.reset(index)
@@ -120,7 +120,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def empty_cache() -> None:
-    """Give what the pools hold and nobody uses back to CUDA; nothing without a GPU."""
+    """Return unused memory of the pools to CUDA; does nothing without a GPU."""
     if library.device_count():
         lent.collect()
         library.cupy().get_default_memory_pool().free_all_blocks()
@@ -152,7 +152,7 @@ class LentMemory:
                 streams.append(stream)
 
     def collect(self) -> None:
-        """Let go of what is not used any more."""
+        """Release memory that is no longer used."""
         with Locked(self._lock):
             self._collect()
 

@@ -1,4 +1,4 @@
-"""Page-locked host memory, which a GPU reads and writes on its own, and copies through it."""
+"""Page-locked host memory, which a GPU can read and write directly, and copies through it."""
 
 from __future__ import annotations
 

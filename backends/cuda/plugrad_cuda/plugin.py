@@ -1,4 +1,5 @@
-"""What plugrad finds through the entry point. CuPy is imported when a device is requested."""
+"""The hooks that plugrad finds through the entry point. CuPy is imported when a device is
+requested."""
 
 from __future__ import annotations
 
@@ -19,5 +20,5 @@ def plugrad_namespaces() -> dict[str, str]:
 
 @hookimpl
 def plugrad_carriers() -> dict[str, str]:
-    """Who carries arrays between GPUs, for plugrad-distributed."""
+    """The carriers of arrays between GPUs, for plugrad-distributed."""
     return {"nccl": "plugrad_cuda.collectives.carrier:NCCLCarrier"}

@@ -1,4 +1,5 @@
-"""Tensors from JAX's arrays and back, without a copy: also inside `jax.jit`, `grad`, `vmap`."""
+"""Converts JAX arrays to tensors and back without a copy, also inside `jax.jit`, `grad` and
+`vmap`."""
 
 from __future__ import annotations
 

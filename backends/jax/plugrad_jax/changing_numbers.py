@@ -1,7 +1,7 @@
 """Operators on JAX's tracers with numbers that are tracers, too: optimizers' steps, arithmetic.
 
-Numbers come in float64. What is computed of numbers alone stays so, and is rounded to the dtype of
-the arrays beside it.
+Numbers come in float64. Results of numbers alone stay float64, and are rounded to the dtype of the
+arrays that they meet.
 """
 
 from __future__ import annotations

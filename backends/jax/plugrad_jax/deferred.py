@@ -1,10 +1,10 @@
-"""Errors that depend on values: found on the device, raised where the program waits for it.
+"""Errors that depend on values: found on the device, raised when the program waits for it.
 
-A kernel cannot look at values without waiting for them. So a program that may meet values it
-cannot work with (an index out of range, a zero divisor among integers) returns a flag beside its
-result, and the flag is looked at when it is there anyway: by `.item()`, printing, copies to the
-host and `synchronize()`, or by a later kernel of this kind, if it has come in by then. That is
-when PyTorch's CUDA errors come, too. In a function that JAX traces nothing is checked.
+A kernel cannot read values without waiting for them. So a program that may get invalid values (an
+index out of range, a zero divisor among integers) also returns a flag, and the flag is read when it
+is available anyway: by `.item()`, printing, copies to the host and `synchronize()`, or by a later
+kernel of this kind, if it has arrived by then. PyTorch's CUDA errors come at the same times. In a
+function that JAX traces nothing is checked.
 """
 
 from __future__ import annotations

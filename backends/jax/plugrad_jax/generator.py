@@ -1,10 +1,9 @@
 """The random generator of a JAX device: a key of threefry with PyTorch's interface.
 
 The state is one raw key, an array of two uint32. Each draw splits it: one half is the next state,
-the other one is what the kernel draws from. While a function is traced that has taken the key as
-an argument (`plugrad_jax.jit` does) the key is a tracer, and every run of the program goes on in
-the stream. A key that is not a tracer is split while tracing, and becomes a constant of the
-program.
+and the kernel draws from the other one. While a function is traced that has taken the key as an
+argument (`plugrad_jax.jit` does) the key is a tracer, and every run of the program continues the
+stream. A key that is not a tracer is split while tracing, and becomes a constant of the program.
 """
 
 from __future__ import annotations

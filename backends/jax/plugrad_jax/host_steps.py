@@ -1,8 +1,8 @@
-"""Captured steps on arrays of the host, as one program of XLA: what `Backend.compile_on_host` is.
+"""`Backend.compile_on_host`: captured steps on host arrays, as one program of XLA.
 
 The operators of a step run once more, on tensors of this backend around JAX's tracers. Numbers that
-change from run to run, such as a learning rate, are tracers, too. Only few operators take those:
-those of `changing_numbers`. A step that gives them to another one runs as it is written.
+change from run to run, such as a learning rate, are tracers, too. Only the operators of
+`changing_numbers` take those. A step that passes them to another operator is not compiled.
 """
 
 from __future__ import annotations

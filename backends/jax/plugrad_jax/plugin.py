@@ -1,4 +1,5 @@
-"""What plugrad finds through the entry point: the backend, which imports JAX when it is chosen."""
+"""The hooks that plugrad finds through the entry point: the backend, which imports JAX when it is
+chosen."""
 
 from __future__ import annotations
 

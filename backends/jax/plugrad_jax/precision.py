@@ -1,9 +1,8 @@
 """JAX's 64-bit switch: int64 always exists, float64 and complex128 only where it is on.
 
 While `jax_enable_x64` is off, JAX makes int32 of every int64 that a function meets, and plugrad's
-indices are int64. So kernels then run with the switch on, for their thread and for as long as they
-run. In the middle of somebody else's trace the switch stays as it is: one program cannot be traced
-in two ways.
+indices are int64. So kernels then run with the switch on, on their thread and only while they run.
+Within a trace by other code the switch stays as it is: one program cannot be traced in two ways.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ OWN: Final = {
 
 PUBLISHED_COMMANDS: Final = {
     "demo": PublishedCommand(
-        "nn", "Train a small network on real data, and show what came of it.", "'plugrad-nn[demo]'"
+        "nn", "Train a small network on real data, and show the results.", "'plugrad-nn[demo]'"
     ),
     "run": PublishedCommand("as_torch", "Run a program that was written for PyTorch."),
     "check": PublishedCommand(

@@ -47,7 +47,7 @@ def _shown(value: object) -> str:
 def config(
     key: Annotated[str, typer.Argument(help="Show only this key.", metavar="KEY")] = "",
     show: Annotated[
-        bool, typer.Option("--show", help="Show also what stronger settings override.")
+        bool, typer.Option("--show", help="Also show values that stronger settings override.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:

@@ -149,7 +149,7 @@ def operators(
         bool,
         typer.Option(
             "--primitives",
-            help="Show only what a backend has to provide; all others are made from these.",
+            help="Show only operators that a backend must provide; all others are made from these.",
         ),
     ] = False,
     level: Annotated[

@@ -51,7 +51,7 @@ def made_later(
     # What only code that is compiled needs.
     text = text.replace("# ruff: noqa", f"{LENIENT}\n# ruff: noqa", 1)
     text = text.replace(
-        mark, f"{mark}\n# Interpreted: it is loaded when somebody asks for one of its operators.", 1
+        mark, f"{mark}\n# Interpreted: it is loaded on first use of one of its operators.", 1
     )
     out = Source()
     places: dict[str, str] = {}

@@ -45,7 +45,7 @@ def call_in_loop(
         if not turns:
             raise RuntimeError(
                 f"vmap: {op.qualified_name} has no batching rule, and a loop over no elements "
-                "does not tell its result"
+                "cannot determine its result"
             )
         return _stacked(turns, level)
     finally:

@@ -1,7 +1,8 @@
-"""Loops that numba compiles, for what NumPy has no fast function for.
+"""Loops that numba compiles, where NumPy has no fast function.
 
 `pip install 'plugrad-cpu[numba]'` brings numba. Without it, and below the sizes that kernels state,
-NumPy computes the same numbers. `cpu_capability = "default"` of the configuration does without.
+NumPy computes the same numbers. `cpu_capability = "default"` in the configuration switches them
+off.
 
 Compiled code is kept on disk: beside these modules, or in the user's cache where that folder cannot
 be written to.

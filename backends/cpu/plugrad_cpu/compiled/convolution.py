@@ -1,11 +1,11 @@
 """Loops of convolution over a padded copy of a sample that stays in the cache.
 
-Nothing is laid out as columns: a row of that matrix is a run of the copy, which a tile reads where
-it is. A tile holds its sums in registers, MADE filters times READ vectors of neighbouring positions
-(or of rows, for the gradient of the filters), and adds one product to each per step. numba has no
-vectors, and LLVM makes none of such loops by itself: the tiles are written in LLVM's language. They
-are in this module because numba looks for changes of the module only before it takes code from
-its disk.
+There is no matrix of columns: a row of that matrix would be a run of the copy, which a tile reads
+in place. A tile holds its sums in registers, MADE filters times READ vectors of neighbouring
+positions (or of rows, for the gradient of the filters), and adds one product to each per step.
+numba has no vectors, and LLVM makes none of such loops by itself: the tiles are written in LLVM's
+language. They are in this module because numba looks for changes of the module only before it takes
+code from its disk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of each element that are rounded as PyTorch does: by the C library, or once."""
+"""Elementwise functions with PyTorch's rounding: that of the C library, or correct rounding."""
 
 from __future__ import annotations
 

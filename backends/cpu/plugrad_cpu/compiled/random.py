@@ -2,7 +2,7 @@
 
 Each loop takes the key and the position of a Mersenne Twister, fills `out` and returns the new
 position; the key is changed in place. The numbers are those of `generator` and of
-`numerics.box_muller` bit by bit: all operations are rounded there as here.
+`numerics.box_muller` bit by bit: both round all operations in the same way.
 
 All loops are in this module, because numba compiles one anew when its own module has changed.
 """

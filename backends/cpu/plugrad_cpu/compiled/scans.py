@@ -1,7 +1,7 @@
 """Loops that run along the middle dimension of arrays (before, n, behind), all in one pass.
 
-Sums and products are kept in the dtype of `start`. Without a dimension behind, a line is a chain,
-each step of which waits for that before; else the elements behind make vectors.
+Sums and products are kept in the dtype of `start`. If there is no dimension behind, each step of a
+line waits for the one before; otherwise the elements behind form vectors.
 
 All loops are in this module, because numba compiles one anew only when its own module has changed.
 """

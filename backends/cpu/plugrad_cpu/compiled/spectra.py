@@ -1,7 +1,7 @@
-"""What leads from the transform of pairs of real numbers to that of the numbers, and back.
+"""Converts between the transform of pairs of real numbers and that of the numbers.
 
-Indices are unsigned: numba asks of others whether they are negative, and LLVM makes no vectors of
-the loop then.
+Indices are unsigned: numba checks whether signed ones are negative, and LLVM does not vectorize
+such loops.
 """
 
 from __future__ import annotations

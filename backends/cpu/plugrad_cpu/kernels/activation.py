@@ -1,6 +1,6 @@
 """Kernels of activation functions and their gradients.
 
-They are fused: one buffer that is worked on in place, where a chain of operators would make many.
+They are fused: they work in place on one buffer, where a chain of operators would make many.
 16-bit floats are computed in float32.
 """
 

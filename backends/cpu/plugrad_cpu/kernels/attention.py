@@ -1,7 +1,7 @@
 """Kernels of attention: blocks of rows of the weights that stay in the cache.
 
-A block has all columns of its rows, so that a row needs no running maximum, and its memory grows
-with the length of the sequence, not with the square.
+A block has all columns of its rows, so a row needs no running maximum, and memory grows with the
+length of the sequence, not with its square.
 """
 
 from __future__ import annotations

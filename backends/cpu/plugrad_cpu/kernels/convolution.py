@@ -7,7 +7,7 @@ than rows of a few elements each. Such a run also computes positions that stradd
 are left out at the end. Large batches go in chunks, and runs in pieces whose columns fit into the
 cache, which the product then reads them from.
 
-With numba, compiled loops (`numerics.correlation`) take what is large: they make no columns at all.
+With numba, compiled loops (`numerics.correlation`) handle large convolutions, without columns.
 
 Source of the layout: Chellapilla, Puri and Simard, High Performance Convolutional Neural Networks
 for Document Processing, 2006.

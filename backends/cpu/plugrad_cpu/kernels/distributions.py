@@ -1,7 +1,7 @@
 """Kernels that draw from distributions by rejection: PyTorch's numbers, bit by bit.
 
-How many numbers of the generator an element takes depends on the numbers, so that elements are
-drawn one after the other.
+How many numbers an element takes from the generator depends on the numbers, so elements are drawn
+one by one.
 
 Sources: Hörmann, The transformed rejection method for generating Poisson random variables (1993)
 and The generation of binomial random variates (1993); Marsaglia and Tsang, A simple method for

@@ -1,8 +1,8 @@
 """LAPACK and BLAS through SciPy, if it is installed, one matrix of a batch after the other.
 
-It is imported at the first use, which takes a while. Without it the kernels decline, and the core's
-decompositions run, with NumPy. A row-major matrix is the transpose of a column-major one: where
-that is as good, it is not copied.
+SciPy is imported on first use, which takes a while. Without it the kernels decline, and the core's
+decompositions run with NumPy. A row-major matrix is the transpose of a column-major one; if the
+routine can use that, nothing is copied.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels of matrix products: BLAS through NumPy; 16-bit floats are multiplied in float32.
 
-`ndarray.dot` rather than `matmul` where both do: it is faster on small matrices, and it does not
-look for floating point errors to warn of.
+Uses `ndarray.dot` rather than `matmul` if both work: it is faster on small matrices, and does not
+check for floating point errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of loss functions and their gradients, with few passes over small arrays."""
+"""Kernels of loss functions and their gradients, with few passes over the arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kernels that work element by element; NumPy broadcasts, the core has promoted the dtypes.
 
-Where a bare ufunc does what PyTorch does it stands here bare: on small arrays a Python frame
-around it is a fifth of the cost.
+If a ufunc does what PyTorch does, it is the kernel itself: on small arrays a Python function around
+it would be a fifth of the time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Kernels of resampling, along one dimension after the other: elements are moved, or multiplied by
-matrices of weights.
+"""Kernels of resampling, one dimension at a time: copy elements, or multiply them by matrices of
+weights.
 
-The elements that make up some neighbours of the result are neighbours too, so a matrix of weights
-is cut into blocks, of which few columns are 0.
+Neighbours of the result depend on neighbouring elements, so the matrix of weights is cut into
+blocks with few zero columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies of NumPy arrays in which a part was replaced. What it replaces is checked by the core."""
+"""Copies of NumPy arrays with a part replaced. The core has checked the part."""
 
 from __future__ import annotations
 

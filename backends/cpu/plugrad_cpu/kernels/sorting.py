@@ -1,4 +1,4 @@
-"""Kernels of sorting, of what follows from an order, and of histograms."""
+"""Kernels of sorting, of operators based on an order, and of histograms."""
 
 from __future__ import annotations
 

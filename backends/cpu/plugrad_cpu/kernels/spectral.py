@@ -1,5 +1,5 @@
-"""Kernels of Fourier transforms: SciPy's where it is installed, which are faster, else NumPy's; and
-FFTW's, where pyFFTW is installed, for many elements."""
+"""Kernels of Fourier transforms: SciPy's if it is installed, which are faster, else NumPy's; and
+for many elements FFTW's, if pyFFTW is installed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Views of NumPy arrays, which share memory with their input, and the gradients that undo them.
 
-Shapes, dimensions and indices were checked by the core.
+The core has checked shapes, dimensions and indices.
 """
 
 from __future__ import annotations

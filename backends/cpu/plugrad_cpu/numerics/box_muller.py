@@ -1,13 +1,13 @@
 """Normal numbers from uniform ones, in PyTorch's order and with its rounding.
 
 PyTorch has two ways. For 16 and more contiguous numbers it takes uniform numbers in blocks of 16,
-and pairs each of the first eight with one of the last eight; what is left over at the end is drawn
-anew. Otherwise it computes one pair after the other in float64, and keeps a number that is left.
+and pairs each of the first eight with one of the last eight; it draws the rest at the end again.
+Otherwise it computes pairs one by one in float64, and keeps the second number for the next call.
 
 In float32 the first way uses polynomials of the Cephes library (Moshier, 1992) and fused
-multiplications and additions, as on any processor with AVX2. Here a fused operation is one in
-float64 that is rounded once more. Each function has 2**24 arguments; for all of them this gives
-the same numbers.
+multiplications and additions, as on any processor with AVX2. Here a fused operation is computed in
+float64 and rounded to float32. Each function has 2**24 arguments; for all of them this gives the
+same numbers.
 
 Source: Box and Muller, A note on the generation of random normal deviates (1958).
 """

@@ -1,4 +1,5 @@
-"""Convolutions by compiled loops: how a padded copy lies in memory, and which vectors read it."""
+"""Convolutions by compiled loops: the memory layout of the padded copy, and the vectors that read
+it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What NumPy does about inf, nan and divisions by zero while the kernels run.
+"""NumPy's handling of inf, nan and divisions by zero while kernels run.
 
-NumPy keeps that in a context variable, so kernels run in contexts of their own, where it is set
-once. `numpy.errstate` would cost as much as a small kernel.
+NumPy stores it in a context variable, so kernels run in their own contexts, where it is set once.
+`numpy.errstate` would take as long as a small kernel.
 """
 
 from __future__ import annotations

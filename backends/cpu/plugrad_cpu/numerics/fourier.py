@@ -1,8 +1,9 @@
 """Fourier transforms in any dimensions, made of transforms of rows.
 
-Of a dimension that is not the last, some columns at a time are turned to rows, transformed and
-turned back, all within the cache. A long row is taken as a matrix: its columns are transformed, its
-elements turned by roots of unity, and then its rows transformed (the four-step method).
+For a dimension that is not the last, some columns at a time are transposed to rows, transformed and
+transposed back, all within the cache. A long row is treated as a matrix: its columns are
+transformed, its elements multiplied by roots of unity, and then its rows transformed (the four-step
+method).
 
 Source: Bailey, FFTs in External or Hierarchical Memory, Journal of Supercomputing 4 (1990).
 """

@@ -1,4 +1,4 @@
-"""What a series of exchanges makes of the numbers 0, 1, 2, ..., without doing one after the other.
+"""The permutation that a series of exchanges makes of 0, 1, 2, ..., computed in whole passes.
 
 Step i exchanges the elements at i and at a place t(i) >= i. What it puts at i stays there: it was
 at t(i), where the latest earlier step with the same place has put it, or t(i) itself if there is

@@ -1,7 +1,7 @@
 """Sums, products and extrema up to each element along a dimension, in PyTorch's order and dtypes.
 
-NumPy's `accumulate` writes a result before it reads it for the next; compiled loops do not wait for
-the memory. Both give the same bits.
+NumPy's `accumulate` reads each result back from memory for the next; compiled loops keep it in a
+register. Both give the same bits.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 NumPy sorts integers of 16 bits by their digits and all others by comparisons, which takes several
 times longer. Here the elements become unsigned integers in the same order, which are sorted 16 bits
-at a time, the lowest first: each pass is stable, and so leaves what earlier ones have found.
+at a time, the lowest first: each pass is stable, so it keeps the order of earlier passes.
 """
 
 from __future__ import annotations

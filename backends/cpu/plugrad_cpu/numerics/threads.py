@@ -1,4 +1,4 @@
-"""How many threads a kernel may use, and work that is spread over them."""
+"""The number of threads that a kernel may use, and functions that spread work over them."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""Collectives between GPUs: NCCL, by CuPy, as a carrier of plugrad-distributed. Only that imports
-this package."""
+"""Collectives between GPUs: NCCL, through CuPy, as a carrier of plugrad-distributed. Only
+plugrad-distributed imports this package."""

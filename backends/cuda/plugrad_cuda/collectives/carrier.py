@@ -1,5 +1,5 @@
-"""The carrier between GPUs: NCCL, on the arrays' own memory and in the order of streams. Arrays of
-the host go by the carrier of hosts, MPI, which also tells what becomes of other ranks."""
+"""The carrier between GPUs: NCCL, on the arrays' own memory and in the order of streams. Host
+arrays use the carrier of hosts, MPI, which also reports failures of other ranks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NCCLCarrier(Carrier):
         host: the carrier of hosts.
         blocking: whether the host waits.
         closed: whether it is used no more.
-        problem: why it cannot be used any more; empty while it can.
+        problem: why it can no longer be used; empty while it can.
     """
 
     name: ClassVar[str] = "nccl"
@@ -130,13 +130,13 @@ class NCCLCarrier(Carrier):
         return told
 
     def fail(self, problem: str) -> None:
-        """An operation that nobody waits for failed: end the process."""
+        """End the process, because an operation that no thread waits for has failed."""
         self._abort(problem)
         self.host.report(problem)
         end_process(problem)
 
     def _abort(self, problem: str) -> None:
-        """Take what is under way from the GPU, which would wait for other ranks for ever."""
+        """Abort running operations on the GPU, which would wait for other ranks forever."""
         if not self.problem:
             self.problem = problem
             self._communicators.let_go("abort")
@@ -256,7 +256,7 @@ class NCCLCarrier(Carrier):
     # Collectives
 
     def barrier(self) -> Request | None:
-        """Wait for the other ranks, and for what this rank gave its GPU before."""
+        """Wait for the other ranks, and for this rank's earlier work on its GPU."""
         marks = [stream.record_event() for stream in self._streams.values()]
         return Requests([Stopped(self, marks), self.host.barrier()])
 

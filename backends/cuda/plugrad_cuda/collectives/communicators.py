@@ -1,5 +1,5 @@
-"""NCCL's communicators of one group. They are made when they are needed first: which GPU a rank
-uses is known then."""
+"""NCCL's communicators of one group. They are made on first use, because only then a rank's GPU is
+known."""
 
 from __future__ import annotations
 

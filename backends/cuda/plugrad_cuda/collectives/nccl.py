@@ -1,4 +1,4 @@
-"""CuPy's module of NCCL, and what NCCL calls dtypes and reductions."""
+"""CuPy's NCCL module, and NCCL's names of dtypes and reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that were given to a GPU."""
+"""Handles of operations that were launched on a GPU."""
 
 from __future__ import annotations
 

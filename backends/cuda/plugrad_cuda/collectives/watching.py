@@ -1,5 +1,5 @@
-"""Watches what GPUs were given: nobody waits for it on the host, so nobody else would notice that
-it does not end."""
+"""Watches operations on GPUs: the host does not wait for them, so only this notices if one never
+ends."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ signatures of the CPU backend's kernels. They are compiled by NVRTC on the first
 
     table = kernels(array_kernels)
 
-gives them by operator. What they do not take, integers and complex numbers for example, goes on
+gives them by operator. Calls that they do not take, for example on integers or complex numbers, go
 to the kernel of that name in `array_kernels`.
 """
 

@@ -1,4 +1,4 @@
-"""Launches LU of batches of matrices, a block for each, and the order of rows that it comes to."""
+"""Launches LU of batches of matrices, a block for each, and the row order that results."""
 
 from __future__ import annotations
 

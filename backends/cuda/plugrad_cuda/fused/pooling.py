@@ -1,4 +1,4 @@
-"""Launches pooling and its gradients: one kernel each, a thread for each element that is made."""
+"""Launches pooling and its gradients: one kernel each, a thread for each element of the result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Raw kernels on CuPy arrays: a class per operator family, written against a `Namespace`.
 
-What is launched often, and is not an elementwise function, has CUDA sources of its own in
-`plugrad_cuda.fused`; the kernels here take the dtypes and shapes that those do not.
+Frequent kernels that are not elementwise have CUDA sources in `plugrad_cuda.fused`; the kernels
+here take the dtypes and shapes that those do not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of activation functions and their gradients, each one launch but for the softmaxes.
+"""Kernels of activation functions and their gradients, each one launch except the softmaxes.
 
 16-bit floats are computed in float32. The softmaxes here serve dtypes for which there is no CUDA
 source in `plugrad_cuda.fused`.

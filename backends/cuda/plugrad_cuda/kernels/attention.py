@@ -1,7 +1,7 @@
 """Kernels of attention: blocks of rows of the weights, which are never in memory all together.
 
-A block has all columns of its rows, so that a row needs no running maximum, and memory grows with
-the length of the sequence, not with its square. 16-bit floats are computed with in float32.
+A block has all columns of its rows, so a row needs no running maximum, and memory grows with the
+length of the sequence, not with its square. 16-bit floats are computed in float32.
 """
 
 from __future__ import annotations

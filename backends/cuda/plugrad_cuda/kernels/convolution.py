@@ -2,8 +2,8 @@
 
 The windows of (N, C, *sizes) are copied to (N, groups, C / groups * taps, positions), one launch,
 and multiplied with the filters (groups, O / groups, C / groups * taps), one batched product whose
-result is the output as it should lie. For dtypes that have CUDA source `plugrad_cuda.fused` does
-without the columns.
+result is the output as it should lie. For dtypes with CUDA source, `plugrad_cuda.fused` needs no
+columns.
 """
 
 from __future__ import annotations

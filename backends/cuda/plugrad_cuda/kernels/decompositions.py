@@ -1,6 +1,6 @@
 """Kernels of decompositions of matrices: cuSOLVER through CuPy.
 
-What CuPy lacks, or has for a single matrix only, is computed on the host by the core.
+The core computes on the host what CuPy lacks, or has only for a single matrix.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Kernels that draw from distributions by CuPy's generator, whose own numbers they are.
+"""Kernels that draw from distributions by CuPy's generator; the numbers are CuPy's, not PyTorch's.
 
-CuPy does not look at parameters. Those outside a distribution's range are replaced for the draw,
-and have their results put in afterwards.
+CuPy does not check parameters. Those outside a distribution's range are replaced for the draw, and
+their results are written afterwards.
 """
 
 from __future__ import annotations

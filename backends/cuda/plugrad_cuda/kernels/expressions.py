@@ -1,4 +1,4 @@
-"""Elementwise functions that are fused: of a namespace, arrays and numbers."""
+"""Fused elementwise functions, which take a namespace, arrays and numbers."""
 
 from __future__ import annotations
 

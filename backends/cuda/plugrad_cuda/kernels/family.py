@@ -1,4 +1,4 @@
-"""What the families of kernels have in common: dtypes, numbers, fusion, and what is refused."""
+"""What the families of kernels have in common: dtypes, numbers, fusion, and refused dtypes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kernels that read and write elements by index arrays and masks.
 
-CuPy wraps indices that are too large around; so what is out of range is looked for, which waits
-for the device, unless `Namespace.check` is off or a graph is being captured.
+CuPy wraps around indices that are out of range, so the kernels check them first. That waits for the
+device, unless `Namespace.check` is off or a graph is being captured.
 """
 
 from __future__ import annotations

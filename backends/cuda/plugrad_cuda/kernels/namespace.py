@@ -1,7 +1,7 @@
-"""What kernels know of the array library: CuPy, and the few things that NumPy says differently.
+"""The array library as kernels see it: CuPy, and the few functions that differ in NumPy.
 
-Kernels are written against `Namespace`, so that they also run where there is no GPU: the tests
-have one of NumPy.
+Kernels are written against `Namespace`, so they also run without a GPU: the tests use one made of
+NumPy.
 """
 
 from __future__ import annotations

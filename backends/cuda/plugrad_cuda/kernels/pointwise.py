@@ -1,6 +1,6 @@
 """Kernels that work element by element; CuPy broadcasts, the core has promoted the dtypes.
 
-What is more than one of CuPy's functions is fused into one launch.
+Kernels that need more than one of CuPy's functions are fused into one launch.
 """
 
 from __future__ import annotations

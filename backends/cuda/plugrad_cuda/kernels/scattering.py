@@ -1,4 +1,4 @@
-"""Adding and writing at places that may occur more than once.
+"""Adding and writing at positions that may occur more than once.
 
 Adding takes CUDA's atomicAdd, in an order that differs between runs. Where
 `plugrad.use_deterministic_algorithms` forbids that, places are sorted first; nothing here waits for

@@ -1,4 +1,4 @@
-"""Copies in which a part was replaced. What it replaces is checked by the core."""
+"""Copies with a part replaced. The core has checked the part."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Views, which share memory with their input, and the gradients that undo them.
 
-Shapes, dimensions and indices were checked by the core. No view launches anything.
+The core has checked shapes, dimensions and indices. Views launch no kernel.
 """
 
 from __future__ import annotations

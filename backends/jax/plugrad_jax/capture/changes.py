@@ -1,4 +1,4 @@
-"""What a trace finds out: the program, and what a step changes, written down for later runs."""
+"""The result of a trace: the program, and a record of what a step changes, for later runs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Inside:
 
 
 class Changes:
-    """What a step does beside computing.
+    """What a step changes besides its results.
 
     `results` are the program's results: first one for each of `writes`, then one for each of
     `new_grads`. What says "result" is a number in it. Tensors are those that were there before.

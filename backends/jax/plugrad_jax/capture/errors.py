@@ -1,4 +1,4 @@
-"""What a captured step cannot do, said with the user's line."""
+"""Errors for what a captured step cannot do, with the user's line."""
 
 from __future__ import annotations
 

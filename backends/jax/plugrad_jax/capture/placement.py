@@ -1,4 +1,4 @@
-"""On which devices a captured step runs, and where its results go, once arrays are spread."""
+"""The devices that a captured step runs on and its results go to, if arrays are sharded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A captured step: the compiled program, and how its results become the tensors' again.
+"""A captured step: the compiled program, and code that puts its results back into tensors.
 
-What a run costs beside the program is paid in every step, so it is a few passes over flat lists.
+Every step pays for that code, so it consists of a few passes over flat lists.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SITUATIONS: Final = {
 
 
 class Stale(Exception):  # no error: it says that the step is to be traced again
-    """The arrays are not like those that were traced; the text says in what."""
+    """The arrays differ from those that were traced; the text says how."""
 
 
 OTHER_SHAPES: Final = "tensors of the state have other shapes or dtypes"
@@ -168,7 +168,8 @@ class Program:
     # Running
 
     def fits(self, call: Call) -> bool:
-        """Whether nothing has changed that tracing depended on, beside the arguments' types."""
+        """Whether everything that the trace depended on is unchanged, apart from the arguments'
+        types."""
         return self.roots.same_objects() and self.same_situation(call)
 
     def same_situation(self, call: Call) -> bool:
@@ -193,7 +194,7 @@ class Program:
         return "other arguments are tensors of the state"
 
     def inputs(self, call: Call) -> list[Array] | None:
-        """The arrays of this call; None if the numbers of an optimizer do not agree any more."""
+        """The arrays of this call; None if the numbers of an optimizer no longer agree."""
         arrays = arrays_of(self.tensors)
         donated = self.donated
         if donated and list(map(sys.getrefcount, arrays[:donated])) != self._expected:

@@ -1,4 +1,4 @@
-"""Listens to a step while it is traced: which tensors it meets that were there before."""
+"""Listens to a step while it is traced, and finds the earlier tensors that it uses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One trace of a step: what it computes, as a program of JAX, and what it changes, as a list.
 
-The step runs once on tracers. Then everything is as it was before, whether it went well or not:
-the first run of the program changes tensors in the same way as every later one.
+The step runs once on tracers. Then everything is restored, also after an error: the first run of
+the program changes tensors in the same way as every later one.
 """
 
 from __future__ import annotations

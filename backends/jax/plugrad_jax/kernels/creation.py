@@ -1,7 +1,7 @@
 """Kernels that make arrays from sizes and numbers, fill them, or draw random ones.
 
-Operators that fill a tensor in place return what is to be its elements. Random numbers come from
-keys, of which a generator hands out one per call: see `plugrad_jax.generator`.
+Operators that fill a tensor in place return its new elements. Random numbers come from keys; a
+generator provides one per call: see `plugrad_jax.generator`.
 """
 
 from __future__ import annotations

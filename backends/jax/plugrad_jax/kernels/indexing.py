@@ -1,9 +1,9 @@
 """Kernels that read and write elements by index arrays and masks.
 
 An index out of range reads nan, or the least integer, and writes nothing; the error comes when the
-program waits for the device: see `plugrad_jax.deferred`. A mask whose elements decide on a shape is
-looked at on the host, where no program has to be compiled for each shape. What can be said without
-such a shape is: writing at a mask chooses between two arrays.
+program waits for the device: see `plugrad_jax.deferred`. A mask whose elements determine a shape is
+read on the host, so that no program must be compiled for each shape. Where possible, kernels avoid
+such shapes: writing at a mask selects between two arrays.
 """
 
 from __future__ import annotations

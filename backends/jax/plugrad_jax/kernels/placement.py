@@ -1,5 +1,4 @@
-"""Programs that have no array to tell them where to put what they make; shapes that depend on
-values."""
+"""Devices for the results of programs without array arguments; shapes that depend on values."""
 
 from __future__ import annotations
 

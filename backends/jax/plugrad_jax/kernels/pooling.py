@@ -1,5 +1,5 @@
 """Kernels of pooling: images are shifted and combined, one tap of the window at a time, which XLA
-makes one loop over the output of; a window of many taps is gone through in a loop of its own."""
+makes one loop over the output of; a window of many taps gets its own loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes kernels of functions on arrays: compiled as one program, with numbers as operands."""
+"""Makes kernels from functions on arrays: compiled as one program, with numbers as operands."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Copies in which a part was replaced, which is what a write to a view comes down to.
+"""Copies with a part replaced, which implement writes to views.
 
-Nothing else is copied where XLA sees that the former array is not used any more, as in a program
-that `plugrad_jax.jit` makes. Where the part starts is not a constant of a program, so that a loop
-over places compiles it once.
+XLA copies nothing else if it sees that the former array is no longer used, as in a program that
+`plugrad_jax.jit` makes. The start of the part is not a constant of the program, so a loop over
+positions compiles it once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Views, which are copies here since arrays are immutable, and the gradients that undo them.
 
-Shapes, dimensions and indices were checked by the core. Where elements are taken from a place that
-a loop would move along, the place is not a constant of the program: it is compiled once.
+The core has checked shapes, dimensions and indices. A position that a loop may vary is not a
+constant of the program, so it is compiled once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors on arrays that are spread over a mesh of devices: eager operators and captured steps."""
+"""Tensors on arrays that are sharded over a mesh of devices: eager operators and captured steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes that compute together, each with devices of its own."""
+"""Several processes that compute together, each with its own devices."""
 
 from __future__ import annotations
 

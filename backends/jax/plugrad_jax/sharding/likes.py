@@ -1,4 +1,4 @@
-"""`zeros_like` and the others: what they make is spread as the tensor that it is like.
+"""`zeros_like` and similar functions: their results are sharded like their argument.
 
 They are registered when the first array is sharded, so that other programs do not pay for them.
 """

@@ -1,8 +1,8 @@
-"""What operators do with arrays of several devices: operands come together, writes stay in place.
+"""Operators on arrays of several devices: moves operands together, and keeps writes in place.
 
-XLA computes on the devices that all operands have in common. If they are not on the same ones, JAX
-refuses, and those on a single device are copied to all of the others'. Nothing of this costs
-anything as long as no array is spread.
+XLA computes on the devices that all operands have in common. If operands are on different devices,
+JAX refuses; then those on a single device are copied to all devices of the others. Until an array
+is sharded, this costs nothing.
 """
 
 from __future__ import annotations

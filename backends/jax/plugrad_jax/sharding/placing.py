@@ -1,4 +1,4 @@
-"""Arrays and where they are: on one device, on several of this process, or of several processes."""
+"""Finds where arrays are: on one device, on several of this process, or of several processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EVERYWHERE: Final = spec_of()
 
 
 def is_wide(array: Array) -> bool:
-    """Whether an array is on a mesh, be it of one device; of a tracer nobody knows."""
+    """Whether an array is on a mesh, even of one device; unknown for a tracer."""
     if isinstance(array, jax.core.Tracer):
         return False
     sharding = array.sharding

@@ -1,4 +1,4 @@
-"""What users say about where a tensor goes, made a sharding of JAX that fits the tensor."""
+"""Turns a user's placement of a tensor into a JAX sharding that fits the tensor."""
 
 from __future__ import annotations
 

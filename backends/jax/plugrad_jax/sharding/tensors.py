@@ -1,4 +1,4 @@
-"""Tensors on a mesh of devices: how they get there, where they are, and how they come back."""
+"""Tensors on a mesh of devices: moving them there, finding where they are, and moving them back."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def replicate(tensor: Any, mesh: Any = None) -> Any:
 def unshard(tensor: Any) -> Any:
     """A tensor with all of its elements on its one device, `tensor.device`; part of its graph.
 
-    With several processes each of them gets a tensor of its own: all have to call it.
+    With several processes each gets its own tensor, and all must call the function.
 
     Raises:
         TypeError: it is not a tensor, or on no device of JAX.

@@ -65,7 +65,7 @@ License = Annotated[
     str | None,
     typer.Option(metavar="SPDX", help="Apache-2.0, MIT, BSD-3-Clause or none.  [default: MIT]"),
 ]
-Description = Annotated[str | None, typer.Option(metavar="TEXT", help="What it is, in a line.")]
+Description = Annotated[str | None, typer.Option(metavar="TEXT", help="A description in one line.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take the defaults.")]
 
 app = typer.Typer(
@@ -291,7 +291,7 @@ def _create(kind: str, chosen: Chosen, common: Common, questions: Questions) -> 
         lambda path: package.refuse_existing(Path(path)),
     )
     description = questions.answer(
-        common.description, "--description", "What it is, in a line", chosen.what, _check_line
+        common.description, "--description", "A description in one line", chosen.what, _check_line
     )
     author = questions.answer(
         common.author,
@@ -392,4 +392,4 @@ def _print_next_steps(certificate: str, files: Mapping[str, str], target: Path) 
         certificate,
     ):
         print_line(f"  {command}")
-    print_line("\nThe README says what is where, and how to publish the package.")
+    print_line("\nThe README explains the files, and how to publish the package.")

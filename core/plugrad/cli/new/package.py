@@ -90,7 +90,7 @@ PURPOSES: Final = {
     "$package/array.py": "the arrays, simulated with NumPy: replace them by those of your library",
     "$package/operators.yaml": "the operators: schema, derivative, who computes them",
     "$package/operators.py": "the operators as Python functions",
-    "$package/functions.py": "what operators.yaml names: checks, and operators made of others",
+    "$package/functions.py": "functions that operators.yaml names: checks and composite operators",
     "$package/cases.py": "calls that plugrad's kit makes tests of",
     "$package/kernels/cpu.py": "kernels on NumPy arrays; add modules for other backends next to it",
 }

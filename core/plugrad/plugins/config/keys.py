@@ -61,8 +61,8 @@ KEYS: Final = {
         Key("plugins", "names", (), "plugins that are loaded at the first use"),
         Key("disable", "names", (), "plugins or distributions that are not used"),
         Key("prefer", "names", (), "plugins or distributions that win conflicts"),
-        Key("fallback", "fallback", NO_FALLBACK, "the backend that computes what another lacks"),
-        Key("cpu_capability", "word", "", "what of the processor kernels may use, such as avx2"),
+        Key("fallback", "fallback", NO_FALLBACK, "runs operators that a backend lacks"),
+        Key("cpu_capability", "word", "", "processor features that kernels may use, such as avx2"),
         Key("num_threads", "count", "", "threads of the processor for one operator"),
     )
 }

@@ -10,7 +10,7 @@ working directory:
     disable = ["foo"]        # not used, as if they were not installed
     prefer = ["plugrad-bar"] # wins where two plugins claim the same
     fallback = "cpu"         # computes what a backend lacks
-    cpu_capability = "avx2"  # what of the processor kernels may use
+    cpu_capability = "avx2"  # processor features that kernels may use
     num_threads = 4          # of the processor, for one operator
 
     [backends.foo]           # handed to the backend

@@ -19,7 +19,7 @@ def check_backends(call: Call) -> dict[str, str]:
     if call.draws_random_numbers:
         raise Skipped("it draws random numbers")
     if not call.tensors:
-        raise Skipped("no tensor among the arguments tells the backend")
+        raise Skipped("no argument is a tensor, so the backend is unknown")
     home = call.tensors[0].device.type
     with plugrad.no_grad():
         inputs = call.copies()
@@ -82,7 +82,7 @@ def _compare(call: Call, name: str, expected: list[Any]) -> str:
     except AssertionError as error:
         raise OpCheckError(
             f"{call.op.qualified_name} gives other results on backend {name!r} than on "
-            f"{call.tensors[0].device.type!r}: {error}\nMend its kernel for {name!r}."
+            f"{call.tensors[0].device.type!r}: {error}\nFix its kernel for {name!r}."
         ) from error
     return "SUCCESS"
 

@@ -67,7 +67,7 @@ def check_capture(call: Call) -> dict[str, str]:
             f"the calls that were recorded of {call.op.qualified_name} ({recorded}) give other "
             f"results than the operator for other values of the same shape: {error}\nA composite "
             "operator must compute with operators only: numbers that are taken out with item(), "
-            "tolist() or numpy() stay what they were. Make it a custom_op, or use where()."
+            "tolist() or numpy() keep their values. Make it a custom_op, or use where()."
         ) from error
     return {}
 

@@ -84,7 +84,7 @@ def check_gradients(call: Call) -> dict[str, str]:
     except Exception as error:
         raise OpCheckError(
             f"the gradient of {call.op.qualified_name} is not what finite differences give: "
-            f"{error}\nMend the formula (register_autograd, or `derivatives`); if the operator is "
+            f"{error}\nFix the formula (register_autograd, or `derivatives`); if the operator is "
             "not smooth at these arguments, check it at others."
         ) from error
     found = {"forward": _check_tangents(call, function, leaves)}
@@ -116,7 +116,7 @@ def _check_tangents(call: Call, function: Callable[..., Any], leaves: list[Any])
     except Exception as error:
         raise OpCheckError(
             f"the tangent of {call.op.qualified_name} in forward mode is not what finite "
-            f"differences give: {error}\nMend the rule (`jvp` of register_autograd, or `forward`)."
+            f"differences give: {error}\nFix the rule (`jvp` of register_autograd, or `forward`)."
         ) from error
     return "SUCCESS"
 

@@ -105,6 +105,6 @@ def _compare(call: Call, where: str, output: Any, out_dims: Any, expected: list[
         except AssertionError as error:
             raise OpCheckError(
                 f"{where} gives another result for element {number} of the batch than the operator "
-                f"gives for it alone: {error}\nMend the rule: move the dimensions that in_dims "
+                f"gives for it alone: {error}\nFix the rule: move the dimensions that in_dims "
                 "names to one place, and say in out_dims where the result has it."
             ) from error

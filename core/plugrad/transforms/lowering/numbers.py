@@ -207,7 +207,7 @@ class Stand:
         for (holder, key), before in zip(self.number.places, self._before, strict=True):
             holder[key] = before
         if not all(isinstance(each, float) for each in found):
-            return f"the step sets {self.number.places[0][1]!r} of an optimizer anew"
+            return f"the step assigns {self.number.places[0][1]!r} of an optimizer"
         values = {float.__pos__(each) for each in found}
         if len(values) == 1:
             (value,) = values

@@ -398,7 +398,7 @@ def check_history(graph: Graph, observer: Observer) -> None:
         if needs_grad(before.tensor) != before.requires_grad:
             raise CaptureError("requires_grad of a tensor from outside has changed")
     if graph.makes_leaves:
-        raise CaptureError("the step makes leaves of its own, by requires_grad_()")
+        raise CaptureError("the step makes new leaves, by requires_grad_()")
     for name in (name for name in graph.gradients.values() if name is not None):
         if needs_grad(observer.tensor_named(name)):
             raise CaptureError("a gradient is recorded (create_graph=True)")

@@ -89,7 +89,7 @@ def demo(
         bool, typer.Option("--json", help="Print the figures as JSON and nothing else.")
     ] = False,
 ) -> None:
-    """Train a small network on real data, and show what came of it.
+    """Train a small network on real data, and show the results.
 
     Each run has a folder of its own, such as runs/digits-cnn-1, with the model, its figures and
     pictures. Ctrl-C stops a run; --resume takes it up again.

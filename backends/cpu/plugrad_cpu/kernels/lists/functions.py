@@ -1,4 +1,4 @@
-"""Functions of each array of a list, in one loop over those of NumPy."""
+"""Functions of each array of a list, in one loop over NumPy's functions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What kernels of recurrent layers share: packed sequences, and functions that work in place.
 
-The sequences of a packed batch are sorted, longest first, so those that are left at a time are the
-first ones. `parts` are arrays (n, H) by time, n being how many sequences there are.
+The sequences of a packed batch are sorted, longest first, so those that have not ended at a time
+are the first ones. `parts` are arrays (n, H) by time, n being how many sequences there are.
 """
 
 from __future__ import annotations
