@@ -25,8 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
 STATE = VENV / "plugrad-workspace.json"
-PERFORMANCE = "docs/performance.md"
-COMPARISON = "docs/comparison.md"
 WHEELS = ROOT / "build" / "wheels"
 GENERATED = [
     ROOT / "core/plugrad/_generated",
@@ -437,21 +435,22 @@ def bench(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     more = ["bench"] if "jax" in backends else []
     workspace.install_with(["fast", *more, *oracle()], [*backends, *FAST])
-    where = ["--json", "build/benchmarks.json", "--markdown", PERFORMANCE]
+    where = ["--json", "build/benchmarks.json", "--markdown", "docs/performance.md"]
     code = call(PYTHON, "-m", "benchmarks", *(arguments or where))
-    return code if code or arguments else quote_performance()
+    # Only beside PyTorch there is something to quote.
+    return quote_performance() if not code and not arguments and oracle() else code
 
 
 def compare(arguments: Sequence[str]) -> int:
     workspace = Workspace()
     workspace.install_with(["torch", "others"])
-    code = call(PYTHON, "-m", "benchmarks.comparison", COMPARISON, *arguments)
+    code = call(PYTHON, "-m", "benchmarks.comparison", "docs/comparison.md", *arguments)
     return code or quote_performance()
 
 
 def quote_performance() -> int:
     """What one page says of the other follows it."""
-    return call(PYTHON, "-m", "benchmarks.quoted", PERFORMANCE, COMPARISON)
+    return call(PYTHON, "-m", "tools.comparison_page")
 
 
 def packages_torch(arguments: Sequence[str]) -> int:

@@ -46,7 +46,7 @@ def nodes_behind(ends: Sequence[Any], params: Any) -> tuple[list[Node], list[Mod
         names.name(tensor, name)
     roots = []
     for end in ends:
-        if not isinstance(end, plugrad.Tensor):
+        if isinstance(end, plugrad.autograd.graph.Node):
             roots.append(end)
             continue
         history = history_of(end)

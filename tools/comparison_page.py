@@ -1,20 +1,22 @@
-"""`python -m benchmarks.quoted PERFORMANCE PAGE`: write into a page what it quotes of the page on
-performance, so that both always tell of one run.
+"""Writes into docs/comparison.md what it quotes of docs/performance.md, so that both always tell
+of one run: `python -m tools.comparison_page`.
 
 The page has markers: `compiled` for the table of compiled steps, `slower` for the cases in which
-plugrad is slower than PyTorch.
+plugrad is slower than PyTorch. The other tables there are written by `benchmarks.comparison`.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from benchmarks.comparison import markdown, replaced
 
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PERFORMANCE = DOCS / "performance.md"
+PAGE = DOCS / "comparison.md"
 Row = dict[str, str]
 # Steps of captured_steps that are compared with PyTorch.
 ON_THE_CPU: Final = "on the processor, "
@@ -91,15 +93,6 @@ def quoted(performance: str, page: str) -> str:
     return replaced(page, "slower", slower(performance))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quoted", description=__doc__)
-    parser.add_argument("performance", type=Path, metavar="PERFORMANCE")
-    parser.add_argument("page", type=Path, metavar="PAGE", help="Markdown with markers")
-    given = parser.parse_args(arguments)
-    page = given.page.read_text(encoding="utf-8")
-    text = quoted(given.performance.read_text(encoding="utf-8"), page)
-    given.page.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    text = quoted(PERFORMANCE.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(text, encoding="utf-8")
