@@ -23,6 +23,7 @@ from plugrad_distributed.carriers.monitor import Monitor
 from plugrad_distributed.carriers.mpi_types import as_moved, as_reduced, reduction, types_of_sums
 from plugrad_distributed.carriers.placement import forget_shared_memory, tell_environment
 from plugrad_distributed.errors import DistBackendError, DistTimeoutError
+from plugrad_distributed.launching.watching import init_mpi, is_watched, started
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = ["MPICarrier"]
@@ -53,6 +54,7 @@ def _load() -> Any:
         # Whether MPI can be ended in an orderly manner is known at exit only: see `ending`.
         mpi4py.rc.finalize = False
         mpi4py.rc.thread_level = "multiple"
+        mpi4py.rc.initialize = not is_watched()
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
@@ -61,7 +63,10 @@ def _load() -> Any:
             "load the cluster's MPI"
         ) from error
     if not MPI.Is_initialized():
-        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+        if is_watched():
+            init_mpi(MPI)
+        else:
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise RuntimeError(
             "init_process_group(): MPI must allow calls by several threads "
@@ -168,6 +173,10 @@ class MPICarrier(Carrier):
     def world(
         cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0
     ) -> MPICarrier:
+        return started(lambda: cls._among_all(rank, size, timeout))
+
+    @classmethod
+    def _among_all(cls, rank: int, size: int, timeout: float) -> MPICarrier:
         mpi = _load()
         whole = mpi.COMM_WORLD
         _check_placed(rank, size, whole.Get_rank(), whole.Get_size())
