@@ -1,15 +1,22 @@
 """A program that starts its ranks itself, by multiprocessing: `strangers_program.py WAY PLACE
-COUNT`. Each reports what it finds out about the others."""
+COUNT [LOST]`. Each reports what it finds out about the others. The rank LOST is killed when it is
+about to start MPI."""
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
+import signal
 import sys
+import time
 from typing import Any
+from unittest import mock
 
 import plugrad
 from plugrad import distributed as dist
+from plugrad_distributed.carriers import mpi
+from plugrad_distributed.errors import DistError
 from tests.distributed.under_mpi import report
 
 
@@ -42,10 +49,26 @@ def run(way: str, place: str, rank: int, count: int) -> None:
     report([first, found(), left, os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"]])
 
 
+def run_without(lost: int, way: str, place: str, rank: int, count: int) -> None:
+    given = arguments(way, place, rank, count)
+    if rank == lost:
+        mock.patch.object(mpi, "init_mpi", killed).start()
+    start = time.monotonic()
+    try:
+        dist.init_process_group(timeout=120, **given)
+    except DistError as error:
+        report([[type(error).__name__, str(error)], time.monotonic() - start])
+
+
+def killed(_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def main() -> None:
     way, place, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    play = functools.partial(run_without, int(sys.argv[4])) if sys.argv[4:] else run
     spawning = multiprocessing.get_context("spawn")
-    ranks = [spawning.Process(target=run, args=(way, place, r, count)) for r in range(count)]
+    ranks = [spawning.Process(target=play, args=(way, place, r, count)) for r in range(count)]
     for process in ranks:
         process.start()
     for process in ranks:

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +19,7 @@ from plugrad_distributed.errors import DistError, DistNetworkError, DistTimeoutE
 from plugrad_distributed.launching.meeting import met
 from plugrad_distributed.launching.pmi import mapping
 from plugrad_distributed.launching.rendezvous import PORTS_AFTER, Rendezvous, rendezvous_of
+from plugrad_distributed.launching.watching import started, watched
 from tests.distributed.mpi.checks import CHECKS, results
 from tests.distributed.under_mpi import needs_mpi, run
 
@@ -213,22 +211,69 @@ def test_a_rank_0_that_does_not_come_is_named(tmp_path: Path, port: int) -> None
         assert re.search(r"rank 0 did not come to .* within 0.5 s: 127.0.0.1:\d+: ", str(error))
 
 
-def test_a_start_of_mpi_that_takes_too_long_ends_the_process() -> None:
-    program = (
-        "import time\nfrom plugrad_distributed.launching.meeting import _ended_if_late\n"
-        "with _ended_if_late(30): pass\n"
-        "with _ended_if_late(0.2): time.sleep(60)\n"
+# What is told where one ends while MPI starts
+
+
+@needs_mpi
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_rank_that_is_killed_while_mpi_starts_is_named_at_once(
+    tmp_path: Path, port: int, lost: int
+) -> None:
+    outcome = run(
+        *(STRANGERS, 3, "tcp", f"tcp://localhost:{port}", "3", str(lost)),
+        folder=tmp_path,
+        by_itself=True,
+        limit=LIMIT,
     )
-    found = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        timeout=50,
-    )
-    assert found.returncode == 1
-    assert found.stderr.startswith("Timeout (0:00:00.2")
-    assert 'File "<string>", line 4' in found.stderr
+    for rank in {0, 1, 2} - {lost}:
+        told, waited = outcome.value(rank)
+        expected = f"init_process_group() on rank {rank}: rank {lost} ended while MPI started"
+        assert told == ["DistNetworkError", expected]
+        # The limit of the meeting is 120 s.
+        assert waited < 60
+
+
+def watched_start(start: Callable[[], Any], limit: float = 20.0) -> tuple[Any, socket.socket]:
+    """What a watched start gives or ends with, and the server's end of the rank's connection."""
+    server, connection = socket.socketpair()
+    with watched(connection, 3, limit):
+        return started(start), server
+
+
+def test_a_start_gives_its_result_and_the_server_learns_of_it() -> None:
+    found, server = watched_start(lambda: 7)
+    with server:
+        assert found == 7
+        assert server.recv(100) == b"started\n"
+
+
+def test_a_start_that_fails_raises_its_own_error() -> None:
+    with pytest.raises(ValueError, match="no such interface"):
+        watched_start(lambda: raises(ValueError("no such interface")))
+
+
+def raises(error: BaseException) -> None:
+    raise error
+
+
+def test_a_start_of_mpi_that_takes_too_long_raises() -> None:
+    with pytest.raises(DistTimeoutError, match=r"rank 3: MPI did not start within 0\.2 s"):
+        watched_start(threading.Event().wait, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"), [(b"lost 1\n", "rank 1 ended"), (b"", "the server of the meeting ended")]
+)
+def test_a_start_that_waits_or_fails_after_a_rank_has_ended_names_it(
+    word: bytes, told: str
+) -> None:
+    for start in (threading.Event().wait, lambda: raises(RuntimeError("MPI failed"))):
+        server, connection = socket.socketpair()
+        server.sendall(word)
+        server.close()
+        with pytest.raises(DistNetworkError, match=f"rank 3: {told} while MPI started"):  # noqa: SIM117
+            with watched(connection, 3, 20.0):
+                started(start)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from plugrad_distributed.carriers.placement import (
     tell_environment,
 )
 from plugrad_distributed.errors import DistBackendError, DistTimeoutError
+from plugrad_distributed.launching.watching import init_mpi, is_watched, started
 from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = ["MPICarrier"]
@@ -57,6 +58,7 @@ def _load() -> Any:
         # Whether MPI can be finalized is known only at exit: see `ending`.
         mpi4py.rc.finalize = False
         mpi4py.rc.thread_level = "multiple"
+        mpi4py.rc.initialize = not is_watched()
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
@@ -65,7 +67,10 @@ def _load() -> Any:
             "load the cluster's MPI"
         ) from error
     if not MPI.Is_initialized():
-        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+        if is_watched():
+            init_mpi(MPI)
+        else:
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise RuntimeError(
             "init_process_group(): MPI must allow calls by several threads "
@@ -180,6 +185,10 @@ class MPICarrier(Carrier):
     def world(
         cls, rank: int, size: int, options: Any = None, timeout: float = 1800.0
     ) -> MPICarrier:
+        return started(lambda: cls._among_all(rank, size, timeout))
+
+    @classmethod
+    def _among_all(cls, rank: int, size: int, timeout: float) -> MPICarrier:
         mpi = _load()
         whole = mpi.COMM_WORLD
         _check_placed(rank, size, whole.Get_rank(), whole.Get_size())

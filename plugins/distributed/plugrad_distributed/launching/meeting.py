@@ -1,14 +1,14 @@
 """Makes processes that torchrun, `multiprocessing` or a script started the ranks of one MPI
 program.
 
-Rank 0 starts a server, `pmi`, to which all ranks connect. Then each passes its connection to MPICH,
-which finds the other ranks through PMI-1, as under mpiexec.
+Rank 0 starts a server, `pmi`, where all ranks meet. Each has two connections to it: one by which it
+comes and hears of the others until MPI has started, and one that it gives to MPICH, which finds the
+other ranks by PMI-1 as it does under mpiexec.
 """
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import os
 import socket
 import subprocess
@@ -19,7 +19,9 @@ from pathlib import Path
 
 from plugrad_distributed.errors import DistNetworkError, DistTimeoutError
 from plugrad_distributed.launching import pmi
+from plugrad_distributed.launching.connections import next_line, readable
 from plugrad_distributed.launching.rendezvous import Rendezvous
+from plugrad_distributed.launching.watching import watched
 
 __all__ = ["met"]
 
@@ -37,7 +39,7 @@ _OTHERS = ("PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMI_KVS", "PMI_PROCESS_MAPPING"
 
 @contextlib.contextmanager
 def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]:
-    """Meet the other ranks; if MPI starts inside this block, it connects to them.
+    """Meet the other ranks; MPI, if `watching.started` starts it within, finds itself among them.
 
     Args:
         place: the place to meet.
@@ -52,38 +54,30 @@ def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]
     if rank == 0:
         _serve(place, size, limit)
     connection = _find(place, rank, size, end, limit)
-    _hear(connection, place, rank, end)
+    for_mpi = _second(connection, place, rank, end)
+    try:
+        _hear(connection, place, rank, end)
+    except BaseException:
+        if for_mpi is not None:
+            for_mpi.close()
+        raise
+    # The server begins once it has both connections of all ranks.
+    assert for_mpi is not None
     if rank == 0:
         place.forget()
-    connection.settimeout(None)
-    # MPI keeps it open until its end, which comes after that of Python's objects.
-    told = {"PMI_FD": str(connection.detach()), "PMI_RANK": str(rank), "PMI_SIZE": str(size)}
+    for_mpi.settimeout(None)
+    # MPI keeps it open until it ends, after Python's objects.
+    told = {"PMI_FD": str(for_mpi.detach()), "PMI_RANK": str(rank), "PMI_SIZE": str(size)}
     before = {name: os.environ.pop(name) for name in (*told, *_OTHERS) if name in os.environ}
     os.environ.update(told)
     try:
-        with _ended_if_late(max(limit, MPI_START)):
+        with watched(connection, rank, max(limit, MPI_START)):
             yield
     finally:
         # Programs that this one starts are not ranks.
         for name in told:
             os.environ.pop(name, None)
         os.environ.update(before)
-
-
-@contextlib.contextmanager
-def _ended_if_late(limit: float) -> Iterator[None]:
-    """A block that ends the process with a traceback if it takes longer: MPI's start waits without
-    a limit for a rank that has ended, and holds Python's lock."""
-    armed = False
-    # The error stream may have no file.
-    with contextlib.suppress(AttributeError, OSError, ValueError, RuntimeError):
-        faulthandler.dump_traceback_later(limit, exit=True, file=sys.stderr)
-        armed = True
-    try:
-        yield
-    finally:
-        if armed:
-            faulthandler.cancel_dump_traceback_later()
 
 
 def _serve(place: Rendezvous, size: int, limit: float) -> None:
@@ -146,6 +140,20 @@ def _find(place: Rendezvous, rank: int, size: int, end: float, limit: float) -> 
     )
 
 
+def _second(first: socket.socket, place: Rendezvous, rank: int, end: float) -> socket.socket | None:
+    """A connection for MPICH to the server that another one leads to; None if the server tells by
+    the first one that there is no meeting, or is gone."""
+    host, port = first.getpeername()[:2]
+    while time.monotonic() < end and not readable((first,), 0.0):
+        connection, _ = _try(host, port, place.name, "")
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                connection.sendall(f"{pmi.FOR_MPI} {rank}\n".encode())
+            return connection
+        time.sleep(PAUSE)
+    return None
+
+
 def _try(host: str, port: int, name: str, told: str) -> tuple[socket.socket | None, str]:
     """A connection to the program's server, or the reason why there is none."""
     try:
@@ -154,7 +162,7 @@ def _try(host: str, port: int, name: str, told: str) -> tuple[socket.socket | No
         return None, told or f"{host}:{port}: {error}"
     connection.settimeout(GREETED)
     try:
-        greeting = _line(connection)
+        greeting = next_line(connection)
     except OSError:
         greeting = ""
     if greeting.startswith(f"{pmi.GREETING} {name} "):
@@ -168,7 +176,7 @@ def _hear(connection: socket.socket, place: Rendezvous, rank: int, end: float) -
     """Wait until the server reports that all ranks have arrived."""
     connection.settimeout(max(end - time.monotonic(), 0.0) + LATER)
     try:
-        word = _line(connection)
+        word = next_line(connection)
     except OSError:
         word = ""
     if word == "go":
@@ -177,14 +185,3 @@ def _hear(connection: socket.socket, place: Rendezvous, rank: int, end: float) -
     why = word.removeprefix("no ") or f"rank 0, which others meet at, has ended at {place}"
     kind = DistTimeoutError if "did not come within" in why else DistNetworkError
     raise kind(f"init_process_group() on rank {rank}: {why}")
-
-
-def _line(connection: socket.socket) -> str:
-    """The next line, read byte by byte, because the bytes after it are for MPICH."""
-    found = b""
-    while not found.endswith(b"\n") and len(found) < 1000:
-        byte = connection.recv(1)
-        if not byte:
-            break
-        found += byte
-    return found.decode(errors="replace").rstrip("\n")

@@ -1,13 +1,18 @@
 """Server of PMI-1, the protocol through which MPICH finds the processes of one program. Rank 0 runs
 this file as a program, for processes that torchrun or `multiprocessing` started.
 
-MPI's start holds Python's lock, so this cannot be a thread of rank 0. It imports only the standard
-library, to start fast. First the ranks meet, then MPICH uses their connections:
+MPI's start holds Python's lock, so this cannot be a thread of rank 0. Only the standard library is
+imported, so that it starts soon. First the ranks meet. Then MPICH talks over a second connection of
+each rank, while the first one tells of ranks that end:
 
-    server  "plugrad-meeting 1 NAME SIZE"
-    rank    "RANK SIZE HOST"
-    server  "go", once all have come, or "no WHY"
-    MPICH   "cmd=init pmi_version=1 pmi_subversion=1", ... as in MPICH's `src/pmi`
+             first connection                     second connection
+    server   "plugrad-meeting 1 NAME SIZE"        "plugrad-meeting 1 NAME SIZE"
+    rank     "RANK SIZE HOST"                     "mpi RANK"
+    server   "go", once all have come, or
+             "no WHY"
+    MPICH                                         "cmd=init pmi_version=1 pmi_subversion=1", ...
+    server   "lost RANK", if one has ended        as in MPICH's `src/pmi`
+    rank     "started", once MPI has
 """
 
 from __future__ import annotations
@@ -23,10 +28,12 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["GREETING", "Server", "mapping"]
+__all__ = ["FOR_MPI", "GREETING", "Server", "mapping"]
 
 GREETING = "plugrad-meeting 1"
-# The longest line in bytes; ranks send no longer ones.
+# What a rank says by the connection that it gives to MPICH, with its number.
+FOR_MPI = "mpi"
+# Bytes of a line: longer ones are no rank's.
 LONGEST = 1 << 16
 # For how many seconds late ranks are told why the meeting failed.
 LINGER = 1.0
@@ -59,13 +66,15 @@ class Client:
     """A connection.
 
     Attributes:
-        rank: its rank; -1 until it is known.
+        rank: which rank it is, -1 until it has said so.
+        for_mpi: whether MPICH has it.
         waits: whether it waits for the others in MPICH's barrier.
     """
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.rank = -1
+        self.for_mpi = False
         self.waits = False
         self._begun = b""
 
@@ -102,6 +111,8 @@ class Server:
         self._size = size
         self._limit = limit
         self._end = time.monotonic() + limit
+        # The connections of the ranks that have come and not yet started MPI, and of MPICH.
+        self._coming: dict[int, Client] = {}
         self._clients: dict[int, Client] = {}
         self._hosts: dict[int, str] = {}
         self._table: dict[str, str] = {}
@@ -136,7 +147,7 @@ class Server:
                     self._read(key.data)
             if not self._met and time.monotonic() >= self._end:
                 self._over = bool(self._refused)
-                self._refuse(_missing(self._clients.keys(), self._size, self._limit))
+                self._refuse(_missing(self._coming.keys() & self._clients, self._size, self._limit))
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -157,33 +168,59 @@ class Server:
         for line in lines:
             if client.rank < 0:
                 self._introduce(client, line)
-            elif self._met:
+            elif self._met and client.for_mpi:
                 self._answer(client, line)
+            elif self._met and line == "started":
+                del self._coming[client.rank]
+                self._close(client)
+                return
 
-    def _lose(self, client: Client) -> None:
+    def _close(self, client: Client) -> None:
         if client.connection.fileno() < 0:
             return
         self._selector.unregister(client.connection)
         client.connection.close()
-        if client.rank < 0 or self._clients.get(client.rank) is not client:
+        if self._met and not self._clients and not self._coming:
+            self._over = True
+
+    def _lose(self, client: Client) -> None:
+        """A connection has ended."""
+        of_its_kind = self._clients if client.for_mpi else self._coming
+        is_known = of_its_kind.get(client.rank) is client
+        if is_known:
+            del of_its_kind[client.rank]
+        self._close(client)
+        if not is_known or self._refused:
             return
-        del self._clients[client.rank]
-        if self._refused:
-            return
+        if not client.for_mpi:
+            self._tell(client.rank)
+        elif client.rank not in self._coming:
+            self._end_waiting()
+
+    def _tell(self, rank: int) -> None:
+        """A rank has ended before it had started MPI."""
         if not self._met:
-            self._refuse(f"rank {client.rank} ended before all ranks had come")
+            self._refuse(f"rank {rank} ended before all ranks had come")
             return
-        # MPICH would wait in its barrier without a limit, so the server ends it with an error.
+        for other in self._coming.values():
+            other.say(f"lost {rank}")
+
+    def _end_waiting(self) -> None:
+        """MPICH waits in its barrier without a limit. So it ends with an error instead, but where
+        the rank still listens: then it hears of those that are gone."""
         for other in list(self._clients.values()):
-            if other.waits:
+            if other.waits and other.rank not in self._coming:
                 self._lose(other)
-        self._over = not self._clients
 
     # The ranks meet
 
     def _introduce(self, client: Client, line: str) -> None:
         rank, size, host = [*line.split(" ", 2), "", ""][:3]
-        if not rank.isdecimal() or not size.isdecimal() or not host:
+        if self._met:
+            self._close(client)
+        elif rank == FOR_MPI:
+            self._give(client, size)
+        elif not rank.isdecimal() or not size.isdecimal() or not host:
             client.say("no this is no rank of the program")
         elif self._refused:
             client.say(f"no {self._refused}")
@@ -191,29 +228,40 @@ class Server:
             self._refuse(f"world_size is {self._size} on rank 0, but {size} on rank {rank}", client)
         elif int(rank) >= self._size:
             self._refuse(f"rank {rank} does not exist: world_size is {self._size}", client)
-        elif int(rank) in self._clients:
+        elif int(rank) in self._coming:
             self._refuse(f"two processes are rank {rank}", client)
         else:
             client.rank = int(rank)
-            self._clients[client.rank] = client
+            self._coming[client.rank] = client
             self._hosts[client.rank] = host
-            if len(self._clients) == self._size:
-                self._begin()
+            self._begin()
+
+    def _give(self, client: Client, rank: str) -> None:
+        """A connection that a rank will give to MPICH."""
+        if self._refused or not rank.isdecimal() or int(rank) >= self._size:
+            self._close(client)
+            return
+        client.rank, client.for_mpi = int(rank), True
+        self._clients[client.rank] = client
+        self._begin()
 
     def _refuse(self, why: str, *more: Client) -> None:
         if not self._refused:
             self._refused = why
             self._end = time.monotonic() + LINGER
-            for client in (*self._clients.values(), *more):
+            for client in (*self._coming.values(), *more):
                 client.say(f"no {why}")
 
     def _begin(self) -> None:
+        """MPI may start, once both connections of all ranks are there."""
+        if min(len(self._coming), len(self._clients)) < self._size:
+            return
         self._met = True
         self._selector.unregister(self._listener)
         self._listener.close()
         hosts = [self._hosts[rank] for rank in range(self._size)]
         self._table["PMI_process_mapping"] = mapping(hosts)
-        for client in self._clients.values():
+        for client in self._coming.values():
             client.say("go")
 
     # MPICH's requests
@@ -247,7 +295,7 @@ class Server:
     def _barrier(self, client: Client, given: dict[str, str]) -> str:
         client.waits = True
         if len(self._clients) < self._size:
-            self._lose(client)
+            self._end_waiting()
         elif all(other.waits for other in self._clients.values()):
             for other in self._clients.values():
                 other.waits = False
