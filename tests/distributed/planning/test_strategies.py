@@ -21,7 +21,11 @@ from plugrad.distributed.simulate import (
     simulate,
     sweep,
 )
-from plugrad_distributed.distributed.pipelining.orders import gpipe, one_f_one_b
+from plugrad_distributed.distributed.pipelining.orders import (
+    gpipe,
+    interleaved_zero_bubble,
+    one_f_one_b,
+)
 from plugrad_distributed.planning.data import in_buckets, in_units
 from plugrad_distributed.planning.pipeline import Stage, run_orders, stages_of_nodes
 from plugrad_distributed.planning.tensor import split_tensors
@@ -230,6 +234,44 @@ def test_interleaved_stages_idle_less() -> None:
     strategy = Pipeline(4, 8, "interleaved_1f1b", stages_per_rank=2)
     found = simulate(layered(8), strategy, 4, Costs.of(0.0, 1e30))
     assert found.idle / found.compute == pytest.approx(3 / (2 * 8))
+
+
+@pytest.mark.parametrize(("ranks", "count"), [(2, 4), (4, 8)])
+def test_a_v_of_stages_idles_while_it_fills_and_no_longer(ranks: int, count: int) -> None:
+    # All parts take 1 s, those of the first stage, which has none for inputs, 0 and 2 s.
+    strategy = Pipeline(ranks, count, "zbv_zero_bubble", stages_per_rank=2)
+    found = simulate(layered(2 * ranks), strategy, ranks, Costs.of(0.0, 1e30))
+    before = Pipeline(ranks, count, "interleaved_1f1b", stages_per_rank=2)
+    assert found.compute == pytest.approx(2 * 3.0)
+    assert found.idle < simulate(layered(2 * ranks), before, ranks, Costs.of(0.0, 1e30)).idle
+
+
+def test_split_backward_idles_as_its_source_says() -> None:
+    # Source: Qi et al., "Zero Bubble Pipeline Parallelism", 2023, table 1: ZB-H1 with parts of one
+    # length idles for ranks - 1 of them. Here the first stage has its two parts together.
+    count, ranks = 8, 4
+    stages = [Stage(1.0, 1.0, weights=1.0) for _ in range(ranks)]
+    orders = [interleaved_zero_bubble(rank, ranks, ranks, count) for rank in range(ranks)]
+    found = run_orders(orders, stages)
+    assert found.end == pytest.approx(3 * count + ranks - 1)
+    assert found.busy == [3.0 * count] * ranks
+
+
+def test_what_makes_gradients_of_inputs_and_weights_is_called_twice() -> None:
+    profile = layered(2)
+    profile = replace(profile, nodes=tuple(replace(n, fixed=0.5) for n in profile.nodes))
+    free = Costs.of(0.0, 1e30)
+    whole = simulate(profile, Pipeline(1, 1, "interleaved_1f1b", stages_per_rank=2), 1, free)
+    split = simulate(profile, Pipeline(1, 1, "interleaved_zero_bubble", stages_per_rank=2), 1, free)
+    assert whole.step_time == pytest.approx(6.0)
+    # The second stage's; all of the first one's is in the second part.
+    assert split.step_time == pytest.approx(6.0 + 0.5)
+
+
+def test_splitting_backward_takes_time_of_python() -> None:
+    strategy = Pipeline(1, 4, "zbv_zero_bubble", stages_per_rank=2)
+    found = simulate(layered(2), strategy, 1, overheads(split=0.25))
+    assert found.step_time == pytest.approx(6.0 + 4 * 0.25)
 
 
 def test_transfers_delay_a_pipeline() -> None:
@@ -442,6 +484,7 @@ def test_what_cannot_be_is_refused(strategy: Any, ranks: int, message: str) -> N
         (lambda: Pipeline(2, 0), "microbatches must be positive, got 0"),
         (lambda: Pipeline(2, 4, "zigzag"), "schedule must be one of gpipe, 1f1b"),
         (lambda: Pipeline(2, 4, "1f1b", 2), "one stage on each rank, got stages_per_rank=2"),
+        (lambda: Pipeline(2, 4, "zbv_zero_bubble"), "two stages on each rank, got stages_per_"),
     ],
 )
 def test_strategies_name_a_wrong_argument(make: Any, message: str) -> None:

@@ -13,6 +13,8 @@ __all__ = ["go_on"]
 # polls with pauses, and disturbs kernels less.
 BURST = 0.0003
 PAUSE = 0.0005
+# With more ranks than cores, all that the thread takes is taken from ranks that compute.
+CROWDED_BURST = 0.00002
 
 
 class Asked(Protocol):
@@ -20,6 +22,10 @@ class Asked(Protocol):
 
     def poke(self) -> bool:
         """Poll once; returns whether nothing is left to poll for."""
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more ranks than cores."""
 
 
 class _Progress:
@@ -55,7 +61,8 @@ class _Progress:
                 time.sleep(PAUSE)
 
     def _ask(self, works: list[Asked]) -> list[Asked]:
-        end = time.perf_counter() + BURST
+        crowded = any(work.crowded for work in works)
+        end = time.perf_counter() + (CROWDED_BURST if crowded else BURST)
         while True:
             over = [work for work in works if work.poke()]
             if over or time.perf_counter() > end:

@@ -160,6 +160,12 @@ class Work:
                 # The wait will raise it.
                 return True
 
+    @property
+    def crowded(self) -> bool:
+        """Whether it waits for ranks that are more than the cores of this machine."""
+        request = self._request
+        return request is not None and request.crowded
+
     def is_completed(self) -> bool:
         """Whether it is complete; does not wait."""
         return self._advance()
@@ -208,12 +214,11 @@ class Work:
     def _poll(self, limit: float) -> None:
         start = time.monotonic()
         request = self._request
-        asks = request is not None and request.needs_asking
-        if asks and request is not None and request.crowded:
-            self._poll_crowded(limit, start)
-            return
         eager = EAGER
-        if asks:
+        if request is not None and request.needs_asking:
+            if request.crowded:
+                self._poll_crowded(limit, start)
+                return
             eager = ASKED
             if self._lock is None and self._spin(min(SPINNING, limit)):
                 return

@@ -15,7 +15,11 @@ from plugrad_distributed.distributed.collectives import (
     reduce_scatter_tensor,
 )
 from plugrad_distributed.distributed.fsdp import fully_shard
-from plugrad_distributed.distributed.pipelining.schedules import ScheduleGPipe
+from plugrad_distributed.distributed.pipelining.schedules import (
+    ScheduleGPipe,
+    ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
+)
 from plugrad_distributed.distributed.pipelining.stage import PipelineStage
 from plugrad_distributed.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -66,6 +70,8 @@ def measure_overheads(
         "microbatches": _piped(group, LAYERS),
         "twice as many": _piped(group, 2 * LAYERS),
         "microbatch": _microbatch(nn.Linear(4, 4)),
+        "two stages": _piped(group, LAYERS, ScheduleInterleaved1F1B),
+        "two split": _piped(group, LAYERS, ScheduleInterleavedZeroBubble),
     }
     took = _fastest(actions)
     parameters = 2 * LAYERS
@@ -87,6 +93,8 @@ def measure_overheads(
         updated_byte=max(0.0, large / LAYERS - updated) / size,
         temporary=_allocated(actions["large sharded update"]) / size,
         microbatch=max(0.0, piped - took["microbatch"]),
+        # The first of two stages is not split.
+        split=max(0.0, took["two split"] - took["two stages"]) / LAYERS,
     )
 
 
@@ -173,14 +181,24 @@ def _loss(output: Tensor, target: Tensor) -> Tensor:
     return output.sum()
 
 
-def _piped(group: ProcessGroup, count: int) -> Callable[[], None]:
-    """A batch of so many microbatches."""
-    layer = nn.Linear(4, 4)
-    schedule = ScheduleGPipe(PipelineStage(layer, 0, 1, "cpu", group=group), count, _loss)
+def _piped(group: ProcessGroup, count: int, kind: Any = None) -> Callable[[], None]:
+    """A batch of so many microbatches, through one stage, or through two with a schedule for
+    several."""
+    layers = [nn.Linear(4, 4) for _ in range(1 if kind is None else 2)]
+    stages = [
+        PipelineStage(layer, number, len(layers), "cpu", group=group)
+        for number, layer in enumerate(layers)
+    ]
+    schedule: Any
+    if kind is None:
+        schedule = ScheduleGPipe(stages[0], count, _loss)
+    else:
+        schedule = kind(stages, count, _loss)
     x, target = plugrad.ones(2 * count, 4), plugrad.zeros(2 * count)
 
     def step() -> None:
-        layer.zero_grad()
+        for layer in layers:
+            layer.zero_grad()
         schedule.step(x, target=target, return_outputs=False)
 
     return step

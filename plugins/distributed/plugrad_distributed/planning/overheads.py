@@ -21,6 +21,7 @@ class Overheads:
         updated_byte: of each byte of such a parameter: what runs as several operators.
         temporary: memory that such an update needs meanwhile, as a multiple of the parameter's.
         microbatch: a microbatch through a stage of a pipeline, forward and backward.
+        split: what it adds if backward comes in two parts.
     """
 
     layer: float = 0.0
@@ -31,6 +32,7 @@ class Overheads:
     updated_byte: float = 0.0
     temporary: float = 0.0
     microbatch: float = 0.0
+    split: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

@@ -9,11 +9,15 @@ from typing import NamedTuple
 
 from plugrad_distributed.distributed.pipelining.orders import (
     Action,
+    Kind,
     gpipe,
     interleaved_1f1b,
+    interleaved_zero_bubble,
     looped_bfs,
     one_f_one_b,
+    v_zero_bubble,
 )
+from plugrad_distributed.distributed.pipelining.stage import in_loops, in_v
 from plugrad_distributed.planning.profiles import Profile
 
 __all__ = [
@@ -21,7 +25,9 @@ __all__ = [
     "Stage",
     "crossing_bytes",
     "order_of",
+    "rank_of",
     "run_orders",
+    "splits_backward",
     "stages_of_nodes",
 ]
 
@@ -43,7 +49,21 @@ def order_of(schedule: str, rank: int, ranks: int, stages: int, count: int) -> l
         return one_f_one_b(rank, stages, count)
     if schedule == "looped_bfs":
         return looped_bfs(rank, ranks, stages, count)
-    return interleaved_1f1b(rank, ranks, stages, count)
+    if schedule == "interleaved_1f1b":
+        return interleaved_1f1b(rank, ranks, stages, count)
+    if schedule == "interleaved_zero_bubble":
+        return interleaved_zero_bubble(rank, ranks, stages, count)
+    return v_zero_bubble(rank, ranks, count)
+
+
+def rank_of(schedule: str, stage: int, ranks: int) -> int:
+    """The rank that has a stage, by the name of the schedule."""
+    return (in_v if schedule == "zbv_zero_bubble" else in_loops)(stage, ranks)
+
+
+def splits_backward(schedule: str) -> bool:
+    """Whether gradients of parameters are computed apart from those of inputs."""
+    return schedule.endswith("zero_bubble")
 
 
 class Stage(NamedTuple):
@@ -53,12 +73,24 @@ class Stage(NamedTuple):
         forward, backward: in which it computes.
         waits: in which it waits for collectives after each.
         transfer: of sending it to the next stage, or back from there.
+        weights: of the gradients of parameters, if `backward` does not have them.
     """
 
     forward: float
     backward: float
     waits: tuple[float, float] = (0.0, 0.0)
     transfer: float = 0.0
+    weights: float = 0.0
+
+    def seconds(self, kind: Kind) -> float:
+        """Of an action."""
+        if kind == "F":
+            return self.forward
+        return self.weights if kind == "W" else self.backward
+
+    def wait(self, kind: Kind) -> float:
+        """After an action."""
+        return 0.0 if kind == "W" else self.waits[kind != "F"]
 
 
 def _undisturbed(active: int) -> float:
@@ -150,8 +182,7 @@ class _Race:
         ready = max(ready, runner.free)
         if ready > self.now:
             return ready
-        stage = self.stages[action.stage]
-        runner.left = stage.forward if action.kind == "F" else stage.backward
+        runner.left = self.stages[action.stage].seconds(action.kind)
         runner.work += runner.left
         return None
 
@@ -174,7 +205,7 @@ class _Race:
             if runner.left > 1e-12:
                 continue
             action = runner.order[runner.place]
-            wait = self.stages[action.stage].waits[action.kind == "B"]
+            wait = self.stages[action.stage].wait(action.kind)
             runner.free = self.done[action] = until + wait
             runner.busy += wait
             runner.place, runner.left = runner.place + 1, None
@@ -187,10 +218,12 @@ def _ready(action: Action, stages: Sequence[Stage], done: dict[Action, float]) -
         if stage == 0:
             return 0.0
         needed, transfer = Action("F", stage - 1, microbatch), stages[stage - 1].transfer
+    elif kind == "W":
+        needed, transfer = Action("I", stage, microbatch), 0.0
     elif stage == len(stages) - 1:
         needed, transfer = Action("F", stage, microbatch), 0.0
     else:
-        needed, transfer = Action("B", stage + 1, microbatch), stages[stage].transfer
+        needed, transfer = Action(kind, stage + 1, microbatch), stages[stage].transfer
     return done[needed] + transfer if needed in done else None
 
 

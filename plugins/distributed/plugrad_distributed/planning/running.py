@@ -22,7 +22,9 @@ from plugrad_distributed.planning.pipeline import (
     Stage,
     crossing_bytes,
     order_of,
+    rank_of,
     run_orders,
+    splits_backward,
     stages_of_nodes,
 )
 from plugrad_distributed.planning.predictions import Memory, Prediction
@@ -60,6 +62,7 @@ class Run:
         if mesh.splits:
             self.split = split_tensors(profile, mesh.tensor, costs.overheads.layer)
         self.profile = self.split.profile
+        self.gradients = {each.grad for each in self.profile.parameters}
         self.slowdown = costs.slowdown(per_machine)
         self.per_machine = per_machine
         stride = mesh.tensor * mesh.pipeline
@@ -177,8 +180,13 @@ class Run:
         stages = stages_of_nodes(self.profile, total, pipeline.cuts)
         crossing = crossing_bytes(self.profile, stages)
         orders = [order_of(pipeline.schedule, rank, depth, total, count) for rank in range(depth)]
-        parts = [self._part(stages, rank) for rank in range(depth)]
-        times = self._stage_times(stages, crossing, total, count)
+        # By stage, the rank that has it.
+        ranks = [rank_of(pipeline.schedule, stage, depth) for stage in range(total)]
+        for stage in range(total - 1):
+            if ranks[stage] == ranks[stage + 1]:
+                crossing[stage] = 0.0  # handed over
+        parts = [self._part(stages, ranks, rank) for rank in range(depth)]
+        times = self._stage_times(stages, crossing, pipeline.schedule, count)
         # Ranks of a machine: some behind each other, and others that do the same.
         behind = max(1, min(depth, self.per_machine // self.mesh.tensor))
         beside = max(1, self.per_machine // behind)
@@ -191,50 +199,80 @@ class Run:
             for each in range(depth)
         ]
         most = max(memories, key=lambda memory: memory.total)
-        found = self._staged_parts(data, stages, schedule, rank, count)
+        nodes = [n for n, stage in enumerate(stages) if stage >= 0 and ranks[stage] == rank]
+        found = self._staged_parts(data, parts[rank], nodes, schedule, rank, count)
         return self._predicted(found, most)
 
     def _stage_times(
-        self, stages: Sequence[int], crossing: Sequence[float], total: int, count: int
+        self, stages: Sequence[int], crossing: Sequence[float], schedule: str, count: int
     ) -> list[Stage]:
         """What the stages take for a microbatch."""
-        work = {"forward": [0.0] * total, "backward": [0.0] * total}
+        total = max(stages) + 1
+        splits = splits_backward(schedule)
+        work = {name: [0.0] * total for name in ("forward", "backward", "weights")}
         waits = {"forward": [0.0] * total, "backward": [0.0] * total}
         for number, stage in enumerate(stages):
             if stage >= 0:
                 phase = self.profile.nodes[number].phase
-                work[phase][stage] += self.computed(number, count)
+                whole = self.computed(number, count)
+                later = self._later(number, stage, count) if splits else (whole, 0.0)
+                work[phase][stage] += later[0]
+                work["weights"][stage] += later[1]
                 waits[phase][stage] += sum(call.seconds for call in self.blocked(number, count))
         found = []
         # The shapes go ahead of each tensor, as a message of their own.
         ahead = self.hop.call("send", 8).seconds
+        overheads = self.costs.overheads
         for stage in range(total):
             size = sum(p.bytes for p in self.profile.parameters if stages[p.used] == stage)
-            python = self.costs.overheads.microbatch / 2
+            python = overheads.microbatch / 2
             # Gradients of further microbatches are added to those of the first.
-            added = self.costs.add * size * (count - 1) / count
+            work["weights" if splits else "backward"][stage] += (
+                self.costs.add * size * (count - 1) / count
+            )
+            if splits and stage:
+                work["weights"][stage] += overheads.split
             sent = 0.0
-            if stage + 1 < total:
+            if stage + 1 < total and crossing[stage]:
                 sent = ahead + self.hop.call("send", crossing[stage] / count).seconds
             found.append(
                 Stage(
                     work["forward"][stage] + python,
-                    work["backward"][stage] + python + added,
+                    work["backward"][stage] + python,
                     (waits["forward"][stage], waits["backward"][stage]),
                     sent,
+                    work["weights"][stage],
                 )
             )
         return found
 
+    def _later(self, number: int, stage: int, count: int) -> tuple[float, float]:
+        """What a node takes if backward comes in two parts, in the first and in the second one.
+        What makes gradients of inputs and of parameters is called in both. The first stage has no
+        input with a gradient."""
+        node, whole = self.profile.nodes[number], self.computed(number, count)
+        if node.phase != "backward":
+            return whole, 0.0
+        made = {name for name, _ in node.makes}
+        own = made & self.gradients
+        if stage == 0 or (own and own == made):
+            return 0.0, whole
+        if not own:
+            return whole, 0.0
+        half = node.fixed + (whole - node.fixed) / 2
+        return half, half
+
     def _staged_parts(
-        self, data: Data, stages: Sequence[int], schedule: Schedule, rank: int, count: int
+        self,
+        data: Data,
+        own: Profile,
+        mine: Sequence[int],
+        schedule: Schedule,
+        rank: int,
+        count: int,
     ) -> Parts:
         """The time of the rank that computes most. Of data parallelism, gradients are reduced
         while the last microbatch runs backward; parameters are gathered once in a step."""
-        own = self._part(stages, rank)
-        mine = [
-            n for n, stage in enumerate(stages) if stage >= 0 and stage % self.mesh.pipeline == rank
-        ]
         chosen = set(mine)
         seconds = [
             self.seconds(number, count) if number in chosen else 0.0
@@ -289,10 +327,9 @@ class Run:
         new = max((each.bytes for each in own.parameters), default=0) if count > 1 else 0
         return replace(memory, buffers=memory.buffers + sent + new)
 
-    def _part(self, stages: Sequence[int], rank: int) -> Profile:
+    def _part(self, stages: Sequence[int], ranks: Sequence[int], rank: int) -> Profile:
         """The profile with the parameters of a rank of the pipeline."""
-        depth = self.mesh.pipeline
-        own = [p for p in self.profile.parameters if stages[p.used] % depth == rank]
+        own = [p for p in self.profile.parameters if ranks[stages[p.used]] == rank]
         return replace(self.profile, parameters=tuple(own))
 
     def _kept(self, stages: Sequence[int], stage: int) -> float:
@@ -418,6 +455,6 @@ def _in_flight(order: Sequence[Action], stage: int) -> int:
     most = live = 0
     for action in order:
         if action.stage == stage:
-            live += 1 if action.kind == "F" else -1
+            live += {"F": 1, "I": 0}.get(action.kind, -1)
             most = max(most, live)
     return most

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 __all__ = ["DataParallel", "FullySharded", "Pipeline", "Strategy", "TensorParallel"]
 
-SCHEDULES = ("gpipe", "1f1b", "looped_bfs", "interleaved_1f1b")
+ScheduleName = Literal[
+    "gpipe", "1f1b", "looped_bfs", "interleaved_1f1b", "interleaved_zero_bubble", "zbv_zero_bubble"
+]
+SCHEDULES: tuple[str, ...] = get_args(ScheduleName)
 
 
 def _check_cuts(owner: str, cuts: tuple[int, ...] | None) -> None:
@@ -82,14 +85,14 @@ class Pipeline:
 
     Args:
         stages: ranks one behind the other; None for all that are left.
-        stages_per_rank: above 1 for "looped_bfs" and "interleaved_1f1b" only.
+        stages_per_rank: 1 for "gpipe" and "1f1b", 2 for "zbv_zero_bubble".
         cuts: the layers with which stages after the first begin, as for `FullySharded`. By default
             the forward pass is cut in parts that take about as long.
     """
 
     stages: int | None = None
     microbatches: int = 8
-    schedule: Literal["gpipe", "1f1b", "looped_bfs", "interleaved_1f1b"] = "1f1b"
+    schedule: ScheduleName = "1f1b"
     stages_per_rank: int = 1
     cuts: tuple[int, ...] | None = None
 
@@ -108,6 +111,11 @@ class Pipeline:
         if self.stages_per_rank > 1 and self.schedule in ("gpipe", "1f1b"):
             raise ValueError(
                 f"Pipeline(): {self.schedule!r} has one stage on each rank, got "
+                f"stages_per_rank={self.stages_per_rank}"
+            )
+        if self.schedule == "zbv_zero_bubble" and self.stages_per_rank != 2:
+            raise ValueError(
+                f"Pipeline(): 'zbv_zero_bubble' has two stages on each rank, got "
                 f"stages_per_rank={self.stages_per_rank}"
             )
         _check_cuts("Pipeline", self.cuts)
