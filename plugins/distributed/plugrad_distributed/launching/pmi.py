@@ -1,9 +1,9 @@
 """Server of PMI-1, the protocol through which MPICH finds the processes of one program. Rank 0 runs
 this file as a program, for processes that torchrun or `multiprocessing` started.
 
-MPI's start holds Python's lock, so this cannot be a thread of rank 0. Only the standard library is
-imported, so that it starts soon. First the ranks meet. Then MPICH talks over a second connection of
-each rank, while the first one tells of ranks that end:
+It is no thread of rank 0: others must hear of it when rank 0 ends, and MPI's end holds Python's
+lock. Only the standard library is imported, so that it starts soon. First the ranks meet. Then
+MPICH talks over a second connection of each rank, while the first one tells of ranks that end:
 
              first connection                     second connection
     server   "plugrad-meeting 1 NAME SIZE"        "plugrad-meeting 1 NAME SIZE"
