@@ -129,7 +129,7 @@ def _told(candidate: Candidate) -> str:
     """A variant in words: whose it is, what it is called, what it needs."""
     variant = candidate.variant
     needs = variant.needs() if variant is not None else ""
-    return f"{candidate.called()} ({needs})" if needs else candidate.called()
+    return f"{candidate.called} ({needs})" if needs else candidate.called
 
 
 def operators(

@@ -9,7 +9,7 @@ from plugrad.autograd.journal.kinds import CAME
 from plugrad.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from plugrad.autograd.journal.book import Book
 
 # What `type(array)` gives for its `nbytes`, if the library can say.
 _INTEGER: Final[Any] = int
@@ -21,14 +21,14 @@ class Arrays:
     """Watches arrays through weak references, from an operator's return until they are freed.
 
     Args:
-        gone: called with a device and a number of bytes, on any thread.
+        book: is told of arrays that are gone, on any thread.
 
     An array may be freed in the middle of anything, so nothing here waits for a lock: each step is
     one operation on a built-in container.
     """
 
-    def __init__(self, gone: Callable[[Any, int], None]) -> None:
-        self._gone: Callable[[Any, int], None] | None = gone
+    def __init__(self, book: Book) -> None:
+        self._book: Book | None = book
         self._known: set[int] = set()
         # By the identity of a reference: that of its array, bytes, device, the reference.
         self._live: dict[int, tuple[int, int, Any, Any]] = {}
@@ -36,7 +36,7 @@ class Arrays:
 
     def close(self) -> None:
         """Watch no longer."""
-        self._gone = None
+        self._book = None
         self._live = {}
         self._known = set()
         self._on_freed = None
@@ -65,10 +65,10 @@ class Arrays:
 
     def _freed(self, watch: Any) -> None:
         found = self._live.pop(id(watch), None)
-        gone = self._gone
-        if found is not None and gone is not None:
+        book = self._book
+        if found is not None and book is not None:
             self._known.discard(found[0])
-            gone(found[2], found[1])
+            book.note_gone(found[2], found[1])
 
 
 def _is_among(array: Any, args: tuple[object, ...]) -> bool:

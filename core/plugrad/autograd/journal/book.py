@@ -71,8 +71,8 @@ class Book:
     >>> with watching(Journal(book)):
     ...     y = x.exp()
     >>> book.close()
-    >>> [event[2] for event in read(book)]
-    ['call', 'step', 'back', 'memory', 'end']
+    >>> [event[3].name for event in read(book) if event[2] == "call"]
+    ['exp']
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Book:
         self.functions: int = 0
         self.pass_count: int = 0
         self.passes: dict[int, int] = {}
-        self.arrays = Arrays(self.note_gone)
+        self.arrays = Arrays(self)
         self.logs: list[Log] = []
         self._by_state: dict[int, Log] = {}
         # By identity; kept, so that no other code gets that of one.
@@ -190,9 +190,10 @@ class Book:
     def note_value(self, tensor: TensorBase, fields: list[Any]) -> None:
         """Write down what a tensor looks like, and its name."""
         name = ""
-        known = self.names.get(id(tensor))
-        if known is not None and known[0]() is tensor:
-            name = known[1]
+        if self.names:
+            known = self.names.get(id(tensor))
+            if known is not None and known[0]() is tensor:
+                name = known[1]
         fields.extend((VALUE, sizes_of(tensor), tensor.dtype, tensor.device, name))
 
     # Nodes.

@@ -189,7 +189,9 @@ class Journal(Trace):
 
     def leave_function(self, ctx: Node) -> None:
         super().leave_function(ctx)
-        self._book.log().fields.extend((LEFT, now()))
+        book = self._book
+        if not book.closed:
+            book.log().fields.extend((LEFT, now()))
 
     # Backward.
 

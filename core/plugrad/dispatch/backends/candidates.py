@@ -42,6 +42,8 @@ class Candidate:
         self.most: i64 = -1 if variant is None or variant.most is None else variant.most
         self.contiguous: bool = variant is not None and variant.contiguous
         self.takes_out: bool = variant is not None and variant.takes_out
+        # The owner, and which of the owner's kernels for the operator it is.
+        self.called: str = owner if variant is None else f"{owner}: {variant.name}"
 
     def serves(self, count: i64) -> bool:
         """Whether it may run for this number of elements."""
@@ -50,10 +52,6 @@ class Candidate:
     def joins(self) -> Any:
         """What makes one function of several calls of it; None if nothing does."""
         return None if self.variant is None else self.variant.joins
-
-    def called(self) -> str:
-        """The owner, and which of the owner's kernels for the operator it is."""
-        return self.owner if self.variant is None else f"{self.owner}: {self.variant.name}"
 
 
 @final
@@ -260,7 +258,7 @@ class VariantChoice:
 
     def _note_declined(self, candidate: Candidate) -> None:
         if current_state().trace is not None:
-            note_declined(self.operator, candidate.called())
+            note_declined(self.operator, candidate.called)
 
     def _first_array(self, args: tuple[Any, ...]) -> Any:
         for value in args:
@@ -342,4 +340,4 @@ def note_variant(operator: str, candidate: Candidate) -> None:
     """Tell the thread's listener which variant has computed a call."""
     trace = current_state().trace
     if trace is not None:
-        trace.choose(operator, candidate.called())
+        trace.choose(operator, candidate.called)

@@ -36,6 +36,14 @@ export function App({ recording }: { recording: Recording }) {
   const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(new Set());
   const [help, setHelp] = useState(false);
   const appearance = useAppearance();
+  // Made once: thousands of modules would take longer with each step than all else.
+  const choices = useMemo(
+    () =>
+      modulesWithNodes(recording)
+        .filter((module) => recording.modules[module].name)
+        .map((module) => <option value={module}>{moduleTitle(recording, module)}</option>),
+    [recording],
+  );
   const searching = useRef<HTMLInputElement>(null);
 
   const state = alone ? replay.state : replay.seek(at);
@@ -82,11 +90,7 @@ export function App({ recording }: { recording: Recording }) {
           <span>Module</span>
           <select aria-label="Filter by module" value={filter} onChange={(event) => setFilter(Number(event.currentTarget.value))}>
             <option value={-1}>all</option>
-            {modulesWithNodes(recording)
-              .filter((module) => recording.modules[module].name)
-              .map((module) => (
-                <option value={module}>{moduleTitle(recording, module)}</option>
-              ))}
+            {choices}
           </select>
         </label>
         <div class="tools">

@@ -56,7 +56,9 @@ export function Graph({ session }: { session: Session }) {
     return () => shown.current?.stop();
   }, [drawn]);
 
-  useEffect(() => shown.current?.update(state), [state, at]);
+  const event = recording.events[at - 1];
+  const focus = focusOf(session);
+  useEffect(() => shown.current?.update(state, focus >= 0 ? focus : selected), [state, at]);
 
   const filtered = useRef(filter);
   useEffect(() => {
@@ -64,8 +66,6 @@ export function Graph({ session }: { session: Session }) {
     filtered.current = filter;
   }, [filter]);
 
-  const event = recording.events[at - 1];
-  const focus = focusOf(session);
   useEffect(() => {
     shown.current?.mark(focus, selected, event?.k === "buffer" ? state.lastRun : -1);
     // A node that was just chosen is looked at; after that the event is followed again.

@@ -12,24 +12,26 @@ export function Modules({ session }: { session: Session }) {
   const { recording, collapsed, collapse } = session;
   const modules = useMemo(() => modulesWithNodes(recording).filter((module) => recording.modules[module].name), [recording]);
   const [whole, setWhole] = useState(false);
+  // A step changes none of them.
+  const entries = useMemo(() => {
+    const toggle = (module: number) => {
+      const next = new Set(collapsed);
+      if (!next.delete(module)) next.add(module);
+      collapse(next);
+    };
+    return (whole ? modules : modules.slice(0, MOST)).map((module) => (
+      <li style={{ "--depth": Math.min(depth(session, module), 6) }}>
+        <label>
+          <input type="checkbox" checked={!collapsed.has(module)} onChange={() => toggle(module)} />
+          <span>{moduleTitle(recording, module)}</span>
+        </label>
+      </li>
+    ));
+  }, [modules, collapsed, whole]);
   if (!modules.length) return null;
-  const toggle = (module: number) => {
-    const next = new Set(collapsed);
-    if (!next.delete(module)) next.add(module);
-    collapse(next);
-  };
   return (
     <Panel title="Modules" name="modules" extra={<span class="tag">{count(modules.length, "module")}</span>}>
-      <ul class="tree">
-        {(whole ? modules : modules.slice(0, MOST)).map((module) => (
-          <li style={{ "--depth": Math.min(depth(session, module), 6) }}>
-            <label>
-              <input type="checkbox" checked={!collapsed.has(module)} onChange={() => toggle(module)} />
-              <span>{moduleTitle(recording, module)}</span>
-            </label>
-          </li>
-        ))}
-      </ul>
+      <ul class="tree">{entries}</ul>
       {!whole && modules.length > MOST && (
         <button type="button" class="link" onClick={() => setWhole(true)}>
           show all

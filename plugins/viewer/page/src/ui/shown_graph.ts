@@ -1,7 +1,7 @@
 // What Cytoscape shows of a drawing, kept in step with the state: only boxes that change are
-// touched, and of a large graph what is looked at first comes first.
+// touched, and of a large graph what is looked at comes first.
 
-import type { CollectionReturnValue, Core, ElementDefinition, NodeSingular } from "cytoscape";
+import type { CollectionReturnValue, Core, EdgeSingular, ElementDefinition, NodeSingular } from "cytoscape";
 import { moduleTitle, type Arrow, type Box, type Drawing } from "../graph_model.ts";
 import type { Recording } from "../format.ts";
 import { Status, type State } from "../state.ts";
@@ -12,6 +12,8 @@ export const MANY = 1500;
 /** So many boxes are added at a time: a few to begin with, then more while nobody waits. */
 const FIRST = 400;
 const NEXT = 1600;
+/** So many boxes of a large graph change at a time: each costs a tenth of a millisecond or more. */
+const AT_ONCE = 400;
 /** Below this zoom nothing can be read: the view starts at the first node instead of the whole. */
 const READABLE = 0.55;
 export const LEAST_ZOOM = 0.001;
@@ -27,12 +29,16 @@ export class ShownGraph {
   /** The boxes that Cytoscape has by now: the first ones. */
   private readonly nodes: NodeSingular[] = [];
   private readonly arrows: Arrow[];
-  private arrowsAdded = 0;
+  /** The arrows that Cytoscape has, whether each is absent, and for each box the places of its. */
+  private readonly edges: EdgeSingular[] = [];
+  private readonly edgeAbsent: Uint8Array;
+  private readonly edgesOf: number[][];
   private readonly placeOf: Map<string, number>;
   private readonly parents: Map<string, string | null>;
   private begun: Set<string>;
   private marked: CollectionReturnValue;
   private waiting = 0;
+  private late = 0;
   private readonly extent: { x1: number; x2: number; y1: number; y2: number };
 
   constructor(
@@ -51,6 +57,8 @@ export class ShownGraph {
       .map((arrow) => ({ arrow, last: Math.max(this.placeOf.get(arrow.source)!, this.placeOf.get(arrow.target)!) }))
       .sort((a, b) => a.last - b.last)
       .map(({ arrow }) => arrow);
+    this.edgeAbsent = new Uint8Array(this.arrows.length);
+    this.edgesOf = this.boxes.map(() => []);
     this.extent = extent(drawn);
     this.parents = new Map(drawn.frames.map((frame) => [frame.id, frame.parent]));
     this.begun = new Set(this.parents.keys());
@@ -67,6 +75,7 @@ export class ShownGraph {
   /** Add no more: another drawing takes its place. */
   stop(): void {
     clearTimeout(this.waiting);
+    clearTimeout(this.late);
     this.cy.stop();
   }
 
@@ -88,19 +97,31 @@ export class ShownGraph {
       this.left[place] = countOf(box, this.state);
       added.push(this.boxElement(box, this.status[place]));
     }
-    while (this.arrowsAdded < this.arrows.length) {
-      const { id, source, target } = this.arrows[this.arrowsAdded];
-      const ends = [this.placeOf.get(source)!, this.placeOf.get(target)!];
+    const arrows: string[] = [];
+    for (let place = this.edges.length; place < this.arrows.length; place += 1) {
+      const { id, source, target } = this.arrows[place];
+      const ends = this.endsOf(place);
       if (Math.max(...ends) >= end) break;
-      const absent = ends.some((place) => this.status[place] === Status.Absent) ? "absent" : "";
-      const dim = ends.every((place) => this.isDim(this.boxes[place].module)) ? "dim" : "";
-      added.push({ data: { id, source, target }, classes: `${absent} ${dim}` });
-      this.arrowsAdded += 1;
+      for (const box of ends) this.edgesOf[box].push(place);
+      this.edgeAbsent[place] = this.isAbsent(place) ? 1 : 0;
+      const dim = ends.every((box) => this.isDim(this.boxes[box].module)) ? "dim" : "";
+      added.push({ data: { id, source, target }, classes: `${this.edgeAbsent[place] ? "absent" : ""} ${dim}` });
+      arrows.push(id);
     }
     this.cy.add(added);
     while (this.nodes.length < end) {
       this.nodes.push(this.cy.$id(this.boxes[this.nodes.length].id) as unknown as NodeSingular);
     }
+    for (const id of arrows) this.edges.push(this.cy.$id(id) as unknown as EdgeSingular);
+  }
+
+  private endsOf(arrow: number): [number, number] {
+    const { source, target } = this.arrows[arrow];
+    return [this.placeOf.get(source)!, this.placeOf.get(target)!];
+  }
+
+  private isAbsent(arrow: number): boolean {
+    return this.endsOf(arrow).some((place) => this.status[place] === Status.Absent);
   }
 
   private boxElement(box: Box, status: number): ElementDefinition {
@@ -126,31 +147,77 @@ export class ShownGraph {
     }));
   }
 
-  /** Bring classes and labels up to the state. */
-  update(state: State): void {
+  /** Bring classes and labels up to the state. After a jump through a large graph, the boxes in the
+   * view and around a node come first, the others while nobody waits. */
+  update(state: State, around: number): void {
     this.state = state;
-    // Boxes that have come, or gone: their arrows come and go with them.
-    const changed: number[] = [];
+    const changed = this.changed();
+    if (!this.many || changed.length <= AT_ONCE) {
+      this.show(changed);
+      return;
+    }
+    const isSeen = this.seen(around);
+    this.show(changed.filter(isSeen));
+    this.showLater();
+  }
+
+  private showLater(): void {
+    if (this.late) return;
+    this.late = window.setTimeout(() => {
+      this.late = 0;
+      const changed = this.changed();
+      this.show(changed.slice(0, AT_ONCE));
+      if (changed.length > AT_ONCE) this.showLater();
+    }, 50);
+  }
+
+  /** The places of boxes that do not look as the state says. */
+  private changed(): number[] {
+    const found: number[] = [];
+    for (let place = 0; place < this.nodes.length; place += 1) {
+      const box = this.boxes[place];
+      if (statusOf(box, this.state) !== this.status[place] || countOf(box, this.state) !== this.left[place]) {
+        found.push(place);
+      }
+    }
+    return found;
+  }
+
+  /** Whether a box is in the view, or will be when that shows a node. */
+  private seen(around: number): (place: number) => boolean {
+    const { x1, x2, y1, y2 } = this.cy.extent();
+    const middle = around >= 0 ? this.boxes[this.drawn.boxOf[around]] : { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
+    const zoom = this.followedZoom();
+    const [wide, high] = [this.cy.width() / zoom, this.cy.height() / zoom];
+    return (place) => {
+      const { x, y } = this.boxes[place];
+      if (x > x1 && x < x2 && y > y1 && y < y2) return true;
+      return Math.abs(x - middle.x) < wide && Math.abs(y - middle.y) < high;
+    };
+  }
+
+  /** Bring some boxes up to the state, and the arrows that come and go with them. */
+  private show(places: number[]): void {
     this.cy.batch(() => {
-      for (let place = 0; place < this.nodes.length; place += 1) {
+      for (const place of places) {
         const box = this.boxes[place];
-        const [status, left] = [statusOf(box, state), countOf(box, state)];
-        const [before, leftBefore] = [this.status[place], this.left[place]];
-        if (status === before && left === leftBefore) continue;
+        const [status, before] = [statusOf(box, this.state), this.status[place]];
         const node = this.nodes[place];
         if (status !== before) {
-          if (!status !== !before) changed.push(place);
           node.removeClass(STATUS_CLASSES[before]);
           node.addClass(STATUS_CLASSES[status]);
         }
-        if (!this.many) node.data("label", labelOf(this.recording, box, state, false));
+        if (!this.many) node.data("label", labelOf(this.recording, box, this.state, false));
         this.status[place] = status;
-        this.left[place] = left;
+        this.left[place] = countOf(box, this.state);
       }
-      for (const place of changed) {
-        this.nodes[place].connectedEdges().forEach((edge) => {
-          edge.toggleClass("absent", edge.source().hasClass("absent") || edge.target().hasClass("absent"));
-        });
+      for (const place of places) {
+        for (const arrow of this.edgesOf[place]) {
+          const absent = this.isAbsent(arrow) ? 1 : 0;
+          if (absent === this.edgeAbsent[arrow]) continue;
+          this.edges[arrow].toggleClass("absent", absent === 1);
+          this.edgeAbsent[arrow] = absent;
+        }
       }
       this.updateFrames();
     });
@@ -206,12 +273,17 @@ export class ShownGraph {
     const [width, height, now, pan] = [this.cy.width(), this.cy.height(), this.cy.zoom(), this.cy.pan()];
     const [left, top] = [(x * now + pan.x) / width, (y * now + pan.y) / height];
     if (now > FOLLOWED_ZOOM && left > 0.12 && left < 0.88 && top > 0.15 && top < 0.85) return;
-    const zoom = now > FOLLOWED_ZOOM ? now : START_ZOOM;
-    const goal = this.view(x, y, zoom);
+    const goal = this.view(x, y, this.followedZoom());
     if (goal.zoom === now && goal.pan.x === pan.x && goal.pan.y === pan.y) return;
     this.cy.stop();
     if (quick || window.matchMedia("(prefers-reduced-motion: reduce)").matches) this.cy.viewport(goal);
     else this.cy.animate(goal, { duration: 200 });
+  }
+
+  /** The zoom at which a node is looked at: as it is, unless nothing could be read. */
+  private followedZoom(): number {
+    const now = this.cy.zoom();
+    return now > FOLLOWED_ZOOM ? now : START_ZOOM;
   }
 
   /** The whole graph if it can be read then, else its first node. */
