@@ -21,7 +21,7 @@ from plugrad.distributed.simulate import (
     measure_contention,
 )
 from plugrad_distributed.planning.costs import ALGORITHMS
-from plugrad_distributed.planning.measuring_overheads import measure_overheads
+from plugrad_distributed.planning.measuring_overheads import measure_layers, measure_overheads
 from tests.distributed.under_mpi import needs_mpi, run
 
 LATENCY, BANDWIDTH = 3e-6, 2e9
@@ -137,7 +137,7 @@ def test_costs_are_kept_in_files(tmp_path: Path) -> None:
         ),
         (lambda: Costs({}), "near must have a line for each collective"),
         (lambda: Costs.of(1e-6, 1e9, cores=0), "cores must be at least 1, got 0"),
-        (lambda: Costs.of(1e-6, 1e9, overlap=2.0), "overlap must be from 0 to 1, got 2.0"),
+        (lambda: Costs.of(1e-6, 1e9, overlap=2.0), "overlap must be at most 1, got 2.0"),
     ],
 )
 def test_wrong_costs_are_refused(make: Any, message: str) -> None:
@@ -150,7 +150,10 @@ def test_ranks_agree_on_what_was_measured() -> None:
     assert found[0] == found[1] == found[2]
     assert {p.ranks for p in found[0].measured["send"]} == {2, 3}
     assert all(p.seconds > 0 for points in found[0].measured.values() for p in points)
-    assert 0 <= found[0].overlap <= 1 <= found[0].contention
+    assert found[0].overlap <= 1 <= found[0].contention
+    assert 0 <= found[0].waiting <= 1
+    overheads = found[0].overheads
+    assert min(overheads.sent, overheads.received, overheads.moved, overheads.updated) > 0
 
 
 def test_ranks_agree_on_how_they_slow_each_other_down() -> None:
@@ -161,11 +164,12 @@ def test_ranks_agree_on_how_they_slow_each_other_down() -> None:
 
 
 def test_ways_to_spread_a_model_take_time() -> None:
-    (found,) = dist.run_ranks(lambda: measure_overheads(dist.group.WORLD), 1)
     # DTensors take several calls of Python for each of a plain tensor; so do units.
-    assert found.layer > 0
-    assert found.unit + found.gathered > 0
+    (found,) = dist.run_ranks(lambda: measure_overheads(dist.group.WORLD), 1)
     assert found.updated > 0
+    for layers in dist.run_ranks(lambda: measure_layers(dist.group.WORLD), 2):
+        assert layers.layer > 0
+        assert layers.unit + layers.gathered > 0
 
 
 def test_the_least_of_two_measurements_counts() -> None:

@@ -98,6 +98,15 @@ def test_without_overlap_communication_is_added() -> None:
     assert found.step_time == pytest.approx(9.0 + 4.5)
 
 
+def test_communication_that_disturbs_kernels_takes_longer_than_alone() -> None:
+    profile = layered(3)
+    per_byte = 1.5 / (2 * 3 / 4 * MIB)
+    costs = Costs.of(0.0, 1 / per_byte, overlap=-0.5)
+    costs = replace(costs, overheads=Overheads(beside=0.25))
+    found = simulate(profile, DataParallel(0.5), 4, costs)
+    assert found.step_time == pytest.approx(9.0 + 3 * (1.5 * 1.5 + 0.25))
+
+
 def test_buckets_are_cut_in_the_order_of_arrival() -> None:
     parameters = [ParameterCost(f"w{n}", (1,), size, 0, n) for n, size in enumerate((6, 6, 5, 20))]
     names = [[p.name for p in bucket] for bucket in in_buckets(parameters, [10, 20])]
@@ -289,15 +298,35 @@ def test_ranks_of_a_machine_share_its_cores_while_they_compute() -> None:
     # One core: two microbatches through two stages take as long as on one rank.
     stages = [Stage(1.0, 2.0), Stage(1.0, 2.0)]
     orders = [gpipe(0, 2), gpipe(1, 2)]
-    assert run_orders(orders, stages, float, 2).end == pytest.approx(12.0)
+
+    def shared(active: int, waiting: int) -> float:
+        return active
+
+    assert run_orders(orders, stages, shared, 2).end == pytest.approx(12.0)
     # Each has a machine of its own: three thirds of the time of 12 s.
-    assert run_orders(orders, stages, float, 1).end == pytest.approx(9.0)
+    assert run_orders(orders, stages, shared, 1).end == pytest.approx(9.0)
 
 
 def test_ranks_that_wait_leave_their_core_to_others() -> None:
     strategy = Pipeline(4, 1)
     costs = Costs.of(0.0, 1e30, cores=1)
     assert simulate(layered(4), strategy, 4, costs).step_time == pytest.approx(12.0)
+
+
+def test_ranks_that_wait_take_a_part_of_a_core() -> None:
+    costs = replace(Costs.of(0.0, 1e30, cores=1), waiting=0.125)
+    found = simulate(layered(4), Pipeline(4, 1), 4, costs)
+    # One computes and three wait, until the last stages have come to their end.
+    ends = [1 + 3 / 8] * 4 + [2 * (1 + waiting / 8) for waiting in (3, 2, 1, 0)]
+    assert found.step_time == pytest.approx(sum(ends))
+
+
+def test_messages_between_stages_take_time_of_both_ranks() -> None:
+    found = simulate(layered(2), Pipeline(2, 1), 2, overheads(sent=0.25, received=0.5))
+    assert found.step_time == pytest.approx(6.0 + 2 * (0.25 + 0.5))
+    # Those of one rank hand over what the other one needs.
+    strategy = Pipeline(1, 1, "looped_bfs", stages_per_rank=2)
+    assert simulate(layered(2), strategy, 1, overheads(sent=1.0, received=1.0)).step_time == 6.0
 
 
 def test_stages_keep_as_many_microbatches_as_their_schedule() -> None:
@@ -365,7 +394,8 @@ def test_units_are_copied_to_and_from_what_is_sent() -> None:
     # Parts and wholes for each pass; gradients, and their parts once more.
     assert found.step_time == pytest.approx(6.0 + 2 * (2 * (0.25 + 1) + 1 + 0.25))
     alone = simulate(layered(2), FullySharded(), 1, costs)
-    assert alone.step_time == pytest.approx(6.0 + 2 * (2 * (1 + 1) + 2 + 1))
+    # Nothing is divided.
+    assert alone.step_time == pytest.approx(6.0 + 2 * (2 * (1 + 1) + 2))
 
 
 def test_updates_of_dtensors_take_longer() -> None:

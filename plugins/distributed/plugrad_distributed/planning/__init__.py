@@ -4,7 +4,8 @@ profiles     what a step is made of: nodes, parameters, memory
 profiling    makes a profile of a captured step
 costs        what collectives cost: lines, algorithms, fits
 overheads    what the ways to spread a model take of Python's time
-measuring    measures both, on processes; measuring_overheads on one of them
+measuring    measures both, on processes; measuring_overheads on one of them, measuring_ranks what
+             they take from each other
 tensor       a profile split by tensor parallelism
 data         gradients and parameters over data parallel ranks
 pipeline     stages and microbatches in time

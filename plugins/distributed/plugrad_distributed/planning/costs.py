@@ -195,10 +195,12 @@ class Costs:
         cores: of a machine. With more ranks than cores on it, each computes so much slower.
         contention: how much slower each rank computes when all cores compute, at least 1.
         copy: seconds per byte that is copied in memory.
-        overlap: which part of a collective runs beside kernels, from 0 to 1. The rest stops them,
-            as the processor itself carries bytes where no device does.
+        overlap: which part of a collective runs beside kernels, at most 1. The rest stops them, as
+            the processor itself carries bytes where no device does; below 0 if it takes longer
+            beside kernels than alone.
         add: seconds per byte that is added to others in memory.
         overheads: what the ways to spread a model take of Python's time.
+        waiting: which part of a core a rank takes that waits, where ranks are more than cores.
         measured: by collective, what was measured. Groups of a size that was measured on one
             machine are taken from these.
         about: where the figures come from.
@@ -214,6 +216,7 @@ class Costs:
     about: str = ""
     add: float = 0.0
     overheads: Overheads = NO_OVERHEADS
+    waiting: float = 0.0
 
     def __post_init__(self) -> None:
         if missing := [name for name in ALGORITHMS if name not in self.near]:
@@ -221,8 +224,10 @@ class Costs:
         for name in ("cores", "contention"):
             if not getattr(self, name) >= 1:
                 raise ValueError(f"Costs(): {name} must be at least 1, got {getattr(self, name)!r}")
-        if not 0 <= self.overlap <= 1:
-            raise ValueError(f"Costs(): overlap must be from 0 to 1, got {self.overlap!r}")
+        if not self.overlap <= 1:
+            raise ValueError(f"Costs(): overlap must be at most 1, got {self.overlap!r}")
+        if not 0 <= self.waiting <= 1:
+            raise ValueError(f"Costs(): waiting must be from 0 to 1, got {self.waiting!r}")
         fitted = {}
         for name, points in self.measured.items():
             for ranks in {point.ranks for point in points}:
@@ -265,6 +270,7 @@ class Costs:
         about: str = "",
         add: float = 0.0,
         overheads: Overheads = NO_OVERHEADS,
+        waiting: float = 0.0,
     ) -> Costs:
         """With lines that are fitted to measurements on one machine: to groups that have a core
         for each rank, or to those of two ranks if there is only one core."""
@@ -272,7 +278,9 @@ class Costs:
             name: fit_line(name, [p for p in points if p.ranks <= max(cores, 2)])
             for name, points in measured.items()
         }
-        return cls(near, {}, cores, contention, copy, overlap, measured, about, add, overheads)
+        return cls(
+            near, {}, cores, contention, copy, overlap, measured, about, add, overheads, waiting
+        )
 
     def with_network(self, latency: float, bandwidth: float) -> Costs:
         """With a network between machines: seconds of a message, bytes per second of a machine."""
@@ -298,8 +306,10 @@ class Costs:
             line = Line(line.latency, line.per_byte * share)
         return _cost(collective, line, ranks, size)
 
-    def slowdown(self, ranks: int) -> float:
-        """How much slower each of some ranks on a machine computes than a rank alone."""
+    def slowdown(self, ranks: float, waiting: int = 0) -> float:
+        """How much slower each of some ranks on a machine computes than a rank alone, while others
+        wait."""
+        ranks += self.waiting * waiting
         busy = min(ranks, self.cores)
         shared = 0.0 if self.cores <= 1 or math.isinf(self.cores) else (busy - 1) / (self.cores - 1)
         return max(1.0, ranks / self.cores) * (1 + (self.contention - 1) * shared)
@@ -323,7 +333,7 @@ class Costs:
 
 def fastest(one: Costs, other: Costs) -> Costs:
     """The less of each figure of two measurements of the same machine: whatever else ran there only
-    added to them. `contention` is a ratio; it is that of the second."""
+    added to them. Ratios are those of the second: `contention`, `overlap` and `waiting`."""
     measured = {
         name: [
             Point(a.ranks, a.size, min(a.seconds, b.seconds))
@@ -336,8 +346,9 @@ def fastest(one: Costs, other: Costs) -> Costs:
         cores=int(one.cores),
         contention=other.contention,
         copy=min(one.copy, other.copy),
-        overlap=max(one.overlap, other.overlap),
+        overlap=other.overlap,
         about=one.about,
         add=min(one.add, other.add),
         overheads=least(one.overheads, other.overheads),
+        waiting=other.waiting,
     )

@@ -21,9 +21,6 @@ __all__ = [
 
 Price = Callable[[float], Call]
 
-# How often a rank alone copies a unit in a step, in place of collectives: see `_run_units`.
-COPIES_ALONE = 7
-
 
 @dataclass
 class Flow:
@@ -34,10 +31,12 @@ class Flow:
         busy: what is computed, without waiting.
         copied: seconds of copies to and from buckets, which are part of `end` and not of `busy`.
         overlap: which part of communication runs beside kernels.
+        beside: seconds that each collective takes to be started and polled beside kernels.
         calls: the collectives.
     """
 
     overlap: float
+    beside: float = 0.0
     end: float = 0.0
     busy: float = 0.0
     copied: float = 0.0
@@ -60,6 +59,8 @@ class Flow:
         self._free = start + call.seconds
         # The part that does not run beside kernels stops them.
         self.end += (1 - self.overlap) * call.seconds
+        if call.seconds:
+            self.end += self.beside
         return self._free
 
     def wait(self, until: float | None = None) -> None:
@@ -98,6 +99,7 @@ def flow_of_buckets(
     *,
     overlap: float,
     copy: float,
+    beside: float = 0.0,
 ) -> Flow:
     """The backward pass with its buckets.
 
@@ -105,8 +107,9 @@ def flow_of_buckets(
         seconds: what each node takes.
         reduce: what an all_reduce costs, by its bytes.
         copy: seconds per byte. Gradients are copied to buckets, divided, and copied back.
+        beside: seconds that each all_reduce takes to be started.
     """
-    flow = Flow(overlap)
+    flow = Flow(overlap, beside)
     buckets = in_buckets(profile.parameters, limits)
     sizes = [sum(parameter.bytes for parameter in bucket) for bucket in buckets]
     ready = [max(parameter.arrival for parameter in bucket) for bucket in buckets]
@@ -153,6 +156,7 @@ class UnitCosts:
         gather, scatter: what the collectives cost, by the bytes of the whole.
         unit, parameter: seconds of Python's time of a unit, and of each of its parameters.
         copy: seconds per byte that is copied.
+        beside: seconds that each collective takes to be started.
     """
 
     ranks: int
@@ -161,6 +165,7 @@ class UnitCosts:
     unit: float = 0.0
     parameter: float = 0.0
     copy: float = 0.0
+    beside: float = 0.0
 
 
 class _Unit(NamedTuple):
@@ -178,7 +183,7 @@ def flow_of_units(
 ) -> Flow:
     """Forward and backward with parameters that are gathered before each, one unit ahead, and
     gradients that are reduced and scattered after."""
-    flow = Flow(overlap)
+    flow = Flow(overlap, costs.beside)
     # A half of Python's time in each pass.
     made = [
         _Unit(sum(p.bytes for p in unit), (costs.unit + costs.parameter * len(unit)) / 2)
@@ -240,5 +245,6 @@ def _run_units(
             # One reduction at a time; its result is divided.
             if reduced is not None:
                 flow.wait(reduced)
-            flow.copy(costs.copy * unit.bytes * part)
+            if not alone:
+                flow.copy(costs.copy * unit.bytes * part)
             reduced = flow.send(costs.scatter(unit.bytes))

@@ -6,10 +6,10 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import plugrad
-from plugrad import Tensor
 from plugrad_distributed.distributed.collectives import (
     all_gather_into_tensor,
     all_reduce,
@@ -21,17 +21,28 @@ from plugrad_distributed.distributed.objects import all_gather_object, broadcast
 from plugrad_distributed.distributed.points import recv, send
 from plugrad_distributed.distributed.starting import get_rank, get_world_size, new_group
 from plugrad_distributed.planning.costs import Costs, Point
-from plugrad_distributed.planning.measuring_overheads import measure_overheads
+from plugrad_distributed.planning.measuring_overheads import (
+    Layers,
+    measure_layers,
+    measure_overheads,
+)
+from plugrad_distributed.planning.measuring_ranks import (
+    COMPUTED,
+    Beside,
+    InMemory,
+    measure_beside,
+    measure_memory,
+    measure_messages,
+    measure_waiting,
+    per_call,
+    work_of_steps,
+)
 from plugrad_distributed.planning.overheads import Overheads
 
 __all__ = ["measure_collectives", "measure_contention"]
 
 # Numbers of floats.
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-# So long is computed to find out what others that compute at the same time cost.
-COMPUTED = 0.2
-# Pairs of 4 MB: more than caches hold.
-TURNS = 12
 
 
 def measure_collectives(
@@ -79,29 +90,41 @@ def measure_collectives(
                     median = _median(action, group, rounds, seconds)
                     measured[name].append(Point(ranks, bytes_, median))
         barrier()
-    contention = 1.0
+    contention, beside, memory = 1.0, Beside(1.0, 0.0), InMemory(0.0, 0.0, 0.0)
     busy = new_group(list(range(min(world, cores))))
     if get_rank() < min(world, cores):
         contention = measure_contention(group=busy)
+        memory = measure_memory()
+        beside = measure_beside(max(sizes), busy)
     barrier()
-    overheads = Overheads()
+    waiting = measure_waiting(cores)
+    messages = measure_messages()
+    overheads, layers = Overheads(), Layers(0.0, 0.0, 0.0)
+    pair = new_group([0, 1])
+    if get_rank() < 2:
+        layers = measure_layers(pair)
+    barrier()
     single = new_group([0])
     if get_rank() == 0:
         overheads = measure_overheads(single, optimizer)
     barrier()
+    overheads = replace(
+        overheads, **layers._asdict(), moved=memory.moved, beside=beside.seconds, sent=messages.sent
+    )
     found: list[Any] = [None] * world
-    copy, add = _in_memory()
-    all_gather_object(found, (measured, contention, overheads, copy, add, _overlap(max(sizes))))
-    measured, contention, overheads, copy, add, overlap = found[0]
+    all_gather_object(found, (measured, contention, overheads, memory, beside, waiting, messages))
+    measured, contention, overheads, memory, beside, waiting, _ = found[0]
+    overheads = replace(overheads, received=found[1][-1].received)
     return Costs.fitted(
         measured,
         cores=cores,
         contention=contention,
-        copy=copy,
-        overlap=overlap,
+        copy=memory.copy,
+        overlap=beside.overlap,
         about=f"measured with {world} processes on {cores} cores",
-        add=add,
+        add=memory.add,
         overheads=overheads,
+        waiting=waiting,
     )
 
 
@@ -176,28 +199,6 @@ def _median(action: Callable[[], Any], group: Any, rounds: int, seconds: float) 
     return float(statistics.median(max(each) for each in zip(*times, strict=True)))
 
 
-def _work() -> Callable[[], Tensor]:
-    """Kernels that compute, and one that reads and writes memory, as steps have both."""
-    x, large = plugrad.ones(256, 256), plugrad.ones(1_000_000)
-
-    def work() -> Tensor:
-        plugrad.mm(x, x)
-        return plugrad.relu(large)
-
-    return work
-
-
-def _per_call(action: Callable[[], Any], seconds: float) -> float:
-    """Seconds of the fastest call: others that use the machine only add to it."""
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -> float:
     """How much slower a function is while all ranks of a group call it at the same time than on
     the first rank alone; at least 1. Caches and memory are shared.
@@ -209,69 +210,17 @@ def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -
         fn: a step without communication; some kernels by default. The fastest of its calls counts.
         group: all ranks by default; each of them calls this.
     """
-    first, work = get_rank(group) == 0, fn or _work()
+    first, work = get_rank(group) == 0, fn or work_of_steps()
     work()
     barrier(group=group)
     # Others sleep meanwhile: waiting in MPI would keep a core busy.
     alone = 0.0
     if first:
-        alone = _per_call(work, COMPUTED)
+        alone = per_call(work, COMPUTED)
     else:
         time.sleep(1.5 * COMPUTED)
     barrier(group=group)
-    together = _per_call(work, 2 * COMPUTED)
+    together = per_call(work, 2 * COMPUTED)
     found = [max(1.0, together / alone) if first else 1.0]
     broadcast_object_list(found, group=group, group_src=0)
     return found[0]
-
-
-def _in_memory() -> tuple[float, float]:
-    """Seconds per byte that is copied, and that is added to others, of memory that no cache holds:
-    pairs of tensors take turns."""
-    size = 1_000_000
-    pairs = [(plugrad.zeros(size), plugrad.ones(size)) for _ in range(TURNS)]
-
-    def copy() -> None:
-        for x, y in pairs:
-            y.copy_(x)
-
-    def add() -> None:
-        for x, y in pairs:
-            y.add_(x)
-
-    size *= 4 * TURNS
-    return _per_call(copy, COMPUTED) / size, _per_call(add, COMPUTED) / size
-
-
-def _overlap(size: int) -> float:
-    """Which part of an all_reduce of all ranks runs beside kernels."""
-    x, work = plugrad.zeros(size), _work()
-    calls = 0
-
-    def computed() -> None:
-        for _ in range(calls):
-            work()
-
-    def both() -> None:
-        waiting = all_reduce(x, async_op=True)
-        computed()
-        assert waiting is not None
-        waiting.wait()
-
-    def spent(action: Callable[[], Any]) -> float:
-        barrier()
-        start = time.perf_counter()
-        action()
-        return time.perf_counter() - start
-
-    reduced = min(spent(lambda: all_reduce(x)) for _ in range(3))
-    calls = max(1, round(reduced / _per_call(work, COMPUTED / 4)))
-    shared = plugrad.tensor([calls])
-    broadcast(shared, src=0)
-    (calls,) = shared.tolist()
-    alone, together = [], []
-    for _ in range(3):
-        alone.append(spent(computed))
-        together.append(spent(both))
-    saved = min(alone) + reduced - min(together)
-    return min(1.0, max(0.0, saved / min(reduced, min(alone))))

@@ -6,12 +6,14 @@ import math
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import plugrad
 from plugrad import Tensor, nn
 from plugrad_distributed.distributed.collectives import (
     all_gather_into_tensor,
+    all_reduce,
+    barrier,
     reduce_scatter_tensor,
 )
 from plugrad_distributed.distributed.fsdp import fully_shard
@@ -28,21 +30,66 @@ from plugrad_distributed.distributed.tensor.parallel import (
 )
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.mesh.device_mesh import DeviceMesh
-from plugrad_distributed.planning.data import COPIES_ALONE
 from plugrad_distributed.planning.overheads import Overheads
 
-__all__ = ["measure_overheads"]
+__all__ = ["Layers", "measure_layers", "measure_overheads"]
 
 LAYERS = 4
-LARGE = 800
+# Weights of 4 MB: more than caches hold.
+LARGE = 1000
 # All are called in turns for so long, in seconds.
 CALLED = 1.0
+# Where ranks call together, so often.
+ROUNDS = 15
+
+
+class Layers(NamedTuple):
+    """Overheads of that name."""
+
+    layer: float
+    unit: float
+    gathered: float
+
+
+def measure_layers(group: ProcessGroup) -> Layers:
+    """What layers and units take beyond plain ones and beyond their collectives, with next to
+    nothing to compute. Every rank of a group calls it: waiting for each other counts."""
+    mesh = DeviceMesh.from_group(group, "cpu")
+    plain, units = _layers(), _layers()
+    for layer in units:
+        fully_shard(layer, mesh=mesh)
+    actions = {
+        "plain": _pass(plain),
+        "split": _pass(parallelize_module(_layers(), mesh, _alternating())),
+        "units": _pass(fully_shard(units, mesh=mesh)),
+        "whole": _pass(fully_shard(_layers(), mesh=mesh, reshard_after_forward=True)),
+        "all_reduce": _sum(group),
+        "all_gather": _gather(group),
+        "reduce_scatter": _scatter(group),
+    }
+    best = dict.fromkeys(actions, math.inf)
+    for _ in range(ROUNDS):
+        for name, action in actions.items():
+            barrier(group=group)
+            best[name] = min(best[name], _seconds(action))
+    collectives = 2 * best["all_gather"] + best["reduce_scatter"]
+    # Each pair of split layers sums its results and, but for the first one, the gradients of what
+    # comes in.
+    sums = (LAYERS - 1) * best["all_reduce"]
+    several, one = best["units"] - LAYERS * collectives, best["whole"] - collectives
+    unit = max(0.0, (several - one) / (LAYERS - 1))
+    return Layers(
+        layer=max(0.0, (best["split"] - best["plain"] - sums) / LAYERS),
+        unit=unit,
+        gathered=max(0.0, (one - unit - best["plain"]) / (2 * LAYERS)),
+    )
 
 
 def measure_overheads(
     group: ProcessGroup, optimizer: Callable[[Any], Any] | None = None
 ) -> Overheads:
-    """The overheads on this process, with layers that have next to nothing to compute.
+    """Those of updates and of pipelines on this process, with layers that have next to nothing to
+    compute.
 
     Args:
         group: of this process only.
@@ -50,21 +97,12 @@ def measure_overheads(
     """
     mesh = DeviceMesh.from_group(group, "cpu")
     make = optimizer or (lambda parameters: plugrad.optim.SGD(parameters, lr=0.1, momentum=0.9))
-    plain, units = _layers(), _layers()
-    for layer in units:
-        fully_shard(layer, mesh=mesh)
-    whole = fully_shard(_layers(), mesh=mesh, reshard_after_forward=True)
+    plain, whole = _layers(), fully_shard(_layers(), mesh=mesh)
+    for model in (plain, whole):
+        _pass(model)()  # optimizers need gradients
     actions = {
-        "plain": _pass(plain),
-        "split": _pass(parallelize_module(_layers(), mesh, _alternating())),
-        "units": _pass(fully_shard(units, mesh=mesh)),
-        "whole": _pass(whole),
-        "all_gather": _gather(group),
-        "reduce_scatter": _scatter(group),
         "update": make(list(plain.parameters())).step,
         "sharded update": make(list(whole.parameters())).step,
-        "large plain": _pass(_large(None)),
-        "large units": _pass(_large(mesh)),
         "large update": make(_updated(_large(None))).step,
         "large sharded update": make(_updated(_large(mesh))).step,
         "microbatches": _piped(group, LAYERS),
@@ -74,21 +112,11 @@ def measure_overheads(
         "two split": _piped(group, LAYERS, ScheduleInterleavedZeroBubble),
     }
     took = _fastest(actions)
-    parameters = 2 * LAYERS
-    collectives = 2 * took["all_gather"] + took["reduce_scatter"]
-    several, one = took["units"] - LAYERS * collectives, took["whole"] - collectives
-    unit = max(0.0, (several - one) / (LAYERS - 1))
-    updated = max(0.0, (took["sharded update"] - took["update"]) / parameters)
+    updated = max(0.0, (took["sharded update"] - took["update"]) / (2 * LAYERS))
     large = took["large sharded update"] - took["large update"]
     size = 4 * LARGE * LARGE
-    gathered = max(0.0, (one - unit - took["plain"]) / parameters)
-    moving = (took["large units"] - took["large plain"]) / LAYERS - collectives - unit - gathered
     piped = (took["twice as many"] - took["microbatches"]) / LAYERS
     return Overheads(
-        layer=max(0.0, (took["split"] - took["plain"]) / LAYERS),
-        unit=unit,
-        gathered=gathered,
-        moved=max(0.0, moving) / (size * COPIES_ALONE),
         updated=updated,
         updated_byte=max(0.0, large / LAYERS - updated) / size,
         temporary=_allocated(actions["large sharded update"]) / size,
@@ -105,11 +133,15 @@ def _fastest(actions: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
     calls = 0
     while time.perf_counter() < end or calls < 5:
         for name, action in actions.items():
-            start = time.perf_counter()
-            action()
-            best[name] = min(best[name], time.perf_counter() - start)
+            best[name] = min(best[name], _seconds(action))
         calls += 1
     return best
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
 
 
 def _allocated(action: Callable[[], Any]) -> float:
@@ -163,17 +195,22 @@ def _pass(model: Any) -> Callable[[], None]:
         model.zero_grad()
         model(x).sum().backward()
 
-    both()  # optimizers need gradients
+    both()
     return both
 
 
+def _sum(group: ProcessGroup) -> Callable[[], Any]:
+    x = plugrad.zeros(4)
+    return lambda: all_reduce(x, group=group)
+
+
 def _gather(group: ProcessGroup) -> Callable[[], Any]:
-    whole, part = plugrad.zeros(4), plugrad.zeros(4)
+    whole, part = plugrad.zeros(4 * group.size()), plugrad.zeros(4)
     return lambda: all_gather_into_tensor(whole, part, group=group)
 
 
 def _scatter(group: ProcessGroup) -> Callable[[], Any]:
-    whole, part = plugrad.zeros(4), plugrad.zeros(4)
+    whole, part = plugrad.zeros(4 * group.size()), plugrad.zeros(4)
     return lambda: reduce_scatter_tensor(part, whole, group=group)
 
 

@@ -16,23 +16,28 @@ class Overheads:
         layer: a tensor parallel layer, forward and backward, beyond a plain one.
         unit: a unit of fully sharded parameters, forward and backward.
         gathered: each parameter of a unit.
-        moved: each byte that a unit copies to or from memory that it makes for that.
+        moved: each byte that is copied to memory that is made for it, as units do.
+        beside: a collective that is started to run beside kernels, beyond one that is waited for.
         updated: an optimizer's update of a parameter that is a DTensor, beyond a plain one.
         updated_byte: of each byte of such a parameter: what runs as several operators.
         temporary: memory that such an update needs meanwhile, as a multiple of the parameter's.
         microbatch: a microbatch through a stage of a pipeline, forward and backward.
         split: what it adds if backward comes in two parts.
+        sent, received: a message to the next stage or back, with its shapes, on either side.
     """
 
     layer: float = 0.0
     unit: float = 0.0
     gathered: float = 0.0
     moved: float = 0.0
+    beside: float = 0.0
     updated: float = 0.0
     updated_byte: float = 0.0
     temporary: float = 0.0
     microbatch: float = 0.0
     split: float = 0.0
+    sent: float = 0.0
+    received: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

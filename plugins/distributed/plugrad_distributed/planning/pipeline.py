@@ -93,20 +93,21 @@ class Stage(NamedTuple):
         return 0.0 if kind == "W" else self.waits[kind != "F"]
 
 
-def _undisturbed(active: int) -> float:
+def _undisturbed(active: int, waiting: int) -> float:
     return 1.0
 
 
 def run_orders(
     orders: Sequence[Sequence[Action]],
     stages: Sequence[Stage],
-    slowdown: Callable[[int], float] = _undisturbed,
+    slowdown: Callable[[int, int], float] = _undisturbed,
     together: int = 1,
 ) -> Schedule:
     """Each rank does its list in order, and waits for what other stages send.
 
     Args:
-        slowdown: how much slower ranks compute while so many ranks of a machine compute.
+        slowdown: how much slower ranks compute while so many ranks of a machine compute, and so
+            many wait.
         together: how many ranks behind each other share a machine.
 
     >>> from plugrad_distributed.distributed.pipelining.orders import gpipe
@@ -142,7 +143,7 @@ class _Race:
         self,
         orders: Sequence[Sequence[Action]],
         stages: Sequence[Stage],
-        slowdown: Callable[[int], float],
+        slowdown: Callable[[int, int], float],
         together: int,
     ) -> None:
         self.stages = stages
@@ -188,10 +189,11 @@ class _Race:
 
     def _speeds(self) -> list[float]:
         machines = [number // self.together for number in range(len(self.runners))]
-        active: dict[int, int] = {}
+        active, waiting = dict.fromkeys(machines, 0), dict.fromkeys(machines, 0)
         for machine, runner in zip(machines, self.runners, strict=True):
-            active[machine] = active.get(machine, 0) + (runner.left is not None)
-        return [1 / self.slowdown(max(1, active[machine])) for machine in machines]
+            active[machine] += runner.left is not None
+            waiting[machine] += runner.left is None and runner.place < len(runner.order)
+        return [1 / self.slowdown(max(1, active[m]), waiting[m]) for m in machines]
 
     def _advance(self, until: float, speeds: Sequence[float]) -> None:
         spent = until - self.now

@@ -120,7 +120,10 @@ class Run:
         else:
             limits = [FIRST_BUCKET_BYTES, data.bucket_cap_mb * MIB]
             reduce, copy = self.data.of("all_reduce"), self.costs.copy * self.slowdown
-        return flow_of_buckets(profile, seconds, limits, reduce, overlap=overlap, copy=copy)
+        beside = self.costs.overheads.beside * self.slowdown
+        return flow_of_buckets(
+            profile, seconds, limits, reduce, overlap=overlap, copy=copy, beside=beside
+        )
 
     def _gathered(self, data: FullySharded, seconds: Sequence[float]) -> Flow:
         """Both passes, while which parameters are gathered and gradients are scattered."""
@@ -132,6 +135,7 @@ class Run:
             overheads.unit * slowdown,
             overheads.gathered * slowdown,
             (overheads.moved or self.costs.copy) * slowdown,
+            overheads.beside * slowdown,
         )
         units = self.units(data, self.profile)
         return flow_of_units(self.profile, seconds, units, costs, overlap=self.costs.overlap)
@@ -191,7 +195,10 @@ class Run:
         behind = max(1, min(depth, self.per_machine // self.mesh.tensor))
         beside = max(1, self.per_machine // behind)
         schedule = run_orders(
-            orders, times, lambda active: self.costs.slowdown(active * beside), behind
+            orders,
+            times,
+            lambda active, waiting: self.costs.slowdown(active * beside, waiting * beside),
+            behind,
         )
         rank = max(range(depth), key=lambda each: schedule.busy[each])
         memories = [
@@ -235,10 +242,14 @@ class Run:
             sent = 0.0
             if stage + 1 < total and crossing[stage]:
                 sent = ahead + self.hop.call("send", crossing[stage] / count).seconds
+            # From and to the stage before, and the one behind.
+            inward = bool(stage and crossing[stage - 1])
+            received = overheads.received * inward + overheads.sent * bool(sent)
+            returned = overheads.received * bool(sent) + overheads.sent * inward
             found.append(
                 Stage(
-                    work["forward"][stage] + python,
-                    work["backward"][stage] + python,
+                    work["forward"][stage] + python + received,
+                    work["backward"][stage] + python + returned,
                     (waits["forward"][stage], waits["backward"][stage]),
                     sent,
                     work["weights"][stage],
