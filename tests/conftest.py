@@ -37,7 +37,7 @@ for _name, _value in JAX_SETTINGS.items():
 
 
 # Where nothing depends on how the core was built, one run is enough. While two go on side by side
-# (`make test` without ARGS), each of these is left to that one.
+# (`make test` without ARGS, or with PLUGRAD_TEST_SHARED=1), each of these is left to that one.
 ONE_CORE = {
     "tests/cuda/fused": "interpreted",
     "tests/cuda/test_kernels_against_cpu.py": "compiled",
@@ -130,8 +130,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out what the run beside this one does, and the tests of a backend that
     `make test BACKENDS=...` does not name."""
     if os.environ.get("PLUGRAD_TEST_SHARED"):
-        place = collection_path.relative_to(ROOT).as_posix()
-        if ONE_CORE.get(place, core_kind()) != core_kind():
+        # With what it lies in: pytest does not ask about folders that the command line names.
+        place = collection_path.relative_to(ROOT)
+        inside = (place.as_posix(), *(folder.as_posix() for folder in place.parents))
+        if any(ONE_CORE.get(name, core_kind()) != core_kind() for name in inside):
             return True
     named = os.environ.get("BACKENDS", "").split()
     folder = collection_path.name
