@@ -45,6 +45,7 @@ ONE_CORE = {
     # numba compiles once for each place where plugrad-cpu is.
     "tests/core/ops/layers/test_compiled_layers.py": "compiled",
     "tests/core/ops/layers/test_compiled_convolution.py": "compiled",
+    "tests/core/ops/layers/test_recurrent.py": "compiled",
     "tests/core/ops/numbers/test_compiled_random.py": "compiled",
     "tests/core/ops/rules/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "compiled",
@@ -66,9 +67,14 @@ ONE_CORE = {
     "tests/viewer/test_page_units.py": "compiled",
     "tests/jax/test_precision.py": "compiled",
     "tests/jax/test_programs.py": "compiled",
-    "tests/nn/data/test_multiprocessing.py": "compiled",
-    "tests/nn/data/test_worker_failures.py": "compiled",
-    "tests/nn/data/test_workers.py": "compiled",
+    # Processes and files, and Python code above the operators.
+    "tests/nn/data": "compiled",
+    "tests/nn/serialization": "compiled",
+    "tests/nn/modules/test_flex_attention.py": "compiled",
+    "tests/core/testing/cases/test_registry.py": "compiled",
+    # Kernels in C, which see arrays only.
+    "tests/native": "compiled",
+    "tests/onednn": "compiled",
     "tests/nn/test_demo.py": "compiled",
     # Tables that ask Python code, of which no build changes anything.
     "tests/nn/modules/test_wrong_inputs.py": "compiled",
