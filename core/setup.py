@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import hashlib
 import importlib
 import os
@@ -187,6 +188,8 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     modules = compiled_modules()
     say(f"checking types and translating {len(modules)} modules to C (about half a minute)")
     start = time.perf_counter()
+    # Nearly all that mypyc makes stays until it is done: to look for garbage finds nothing.
+    gc.disable()
     found = mypycify(
         # Only errors in the compiled modules stop an installation; strictness is for `make lint`.
         # Beside the cache of a type check, mypyc would write one of its own, for minutes.
@@ -202,6 +205,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         target_dir="build/mypyc",
         group_name="plugrad",
     )
+    gc.enable()
     say(f"translated in {time.perf_counter() - start:.0f} s")
     sources = {source for extension in found for source in extension.sources}
     for source in sources:
@@ -230,18 +234,21 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     return [library]
 
 
+# What a module imports. To parse them all takes five seconds; words of docstrings that are found,
+# too, do no harm.
+IMPORTED = re.compile(r"^ *(?:import|from) +(\w+)", re.MULTILINE)
+
+
 def type_checking() -> Path:
     """Write the configuration that the modules are checked with while they are translated.
 
     Nothing in them depends on the types of what is installed beside numpy. A checker that followed
     those imports would come to PyTorch and JAX, where they are installed: minutes for nothing.
     """
-    trees = (ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py"))
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    imported = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
-    imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    texts = (path.read_text() for path in PACKAGE.rglob("*.py"))
+    imported = {name for text in texts for name in IMPORTED.findall(text)}
     known = {*sys.stdlib_module_names, "numpy", "mypy_extensions", PACKAGE.name}
-    others = sorted({name.partition(".")[0] for name in imported} - known)
+    others = sorted(imported - known)
     lines = ["[mypy]", "follow_imports = silent"]
     for name in others:
         lines += [f"[mypy-{name}.*]", "follow_imports = skip", "ignore_missing_imports = True"]

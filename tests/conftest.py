@@ -37,7 +37,7 @@ for _name, _value in JAX_SETTINGS.items():
 
 
 # Where nothing depends on how the core was built, one run is enough. While two go on side by side
-# (`make test` without ARGS), each of these is left to that one.
+# (`make test` without ARGS, or with PLUGRAD_TEST_SHARED=1), each of these is left to that one.
 ONE_CORE = {
     "tests/cuda/fused": "interpreted",
     "tests/cuda/test_kernels_against_cpu.py": "compiled",
@@ -45,6 +45,7 @@ ONE_CORE = {
     # numba compiles once for each place where plugrad-cpu is.
     "tests/core/ops/layers/test_compiled_layers.py": "compiled",
     "tests/core/ops/layers/test_compiled_convolution.py": "compiled",
+    "tests/core/ops/layers/test_recurrent.py": "compiled",
     "tests/core/ops/numbers/test_compiled_random.py": "compiled",
     "tests/core/ops/rules/test_math_bits.py": "compiled",
     "tests/jax/test_kernels_trace.py": "compiled",
@@ -66,9 +67,14 @@ ONE_CORE = {
     "tests/viewer/test_page_units.py": "compiled",
     "tests/jax/test_precision.py": "compiled",
     "tests/jax/test_programs.py": "compiled",
-    "tests/nn/data/test_multiprocessing.py": "compiled",
-    "tests/nn/data/test_worker_failures.py": "compiled",
-    "tests/nn/data/test_workers.py": "compiled",
+    # Processes and files, and Python code above the operators.
+    "tests/nn/data": "compiled",
+    "tests/nn/serialization": "compiled",
+    "tests/nn/modules/test_flex_attention.py": "compiled",
+    "tests/core/testing/cases/test_registry.py": "compiled",
+    # Kernels in C, which see arrays only.
+    "tests/native": "compiled",
+    "tests/onednn": "compiled",
     "tests/nn/test_demo.py": "compiled",
     # Tables that ask Python code, of which no build changes anything.
     "tests/nn/modules/test_wrong_inputs.py": "compiled",
@@ -130,8 +136,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out what the run beside this one does, and the tests of a backend that
     `make test BACKENDS=...` does not name."""
     if os.environ.get("PLUGRAD_TEST_SHARED"):
-        place = collection_path.relative_to(ROOT).as_posix()
-        if ONE_CORE.get(place, core_kind()) != core_kind():
+        # With what it lies in: pytest does not ask about folders that the command line names.
+        place = collection_path.relative_to(ROOT)
+        inside = (place.as_posix(), *(folder.as_posix() for folder in place.parents))
+        if any(ONE_CORE.get(name, core_kind()) != core_kind() for name in inside):
             return True
     named = os.environ.get("BACKENDS", "").split()
     folder = collection_path.name

