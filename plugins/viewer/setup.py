@@ -9,7 +9,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-# Build backends do not put the folder of setup.py there.
+# Build backends do not add the folder of setup.py.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import bundle

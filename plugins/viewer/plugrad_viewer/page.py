@@ -1,4 +1,4 @@
-"""The page: one HTML file with program, styles and recording in it, that needs no network."""
+"""The page: one HTML file with program, styles and recording, which needs no network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUILT: Final = "_page"
 BUILD_COMMAND: Final = "python plugins/viewer/bundle.py"
 # Shorter recordings stay readable in the source of the page.
 COMPRESS_FROM: Final = 64 * 1024
-# The browser itself sees to it that nothing is loaded from elsewhere.
+# The browser itself blocks loading anything from elsewhere.
 POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 )
@@ -46,7 +46,7 @@ def page(data: Mapping[str, object]) -> str:
     """One self-contained HTML page that replays a recording, or shows a graph.
 
     Args:
-        data: the recording, of what JSON knows. Without events, the page shows the graph alone.
+        data: the recording, in JSON's types. Without events, the page shows only the graph.
 
     Returns:
         The text of the page. Nothing in it is loaded from elsewhere, so it opens from disk.
@@ -92,7 +92,7 @@ def _embedded(data: Mapping[str, object]) -> tuple[str, str, str]:
 
 @functools.cache
 def _built(name: str) -> str:
-    """A file that the build made of page/: bundle.py, beside this package in the sources."""
+    """A file that bundle.py built from page/."""
     file = resources.files(__package__) / BUILT / name
     try:
         return file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the entry point `plugrad: viewer` names: the hooks of this plugin."""
+"""The hooks of this plugin, which the entry point `plugrad: viewer` names."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Pictures of graphs: where nodes go, and the SVG of it."""
+"""Pictures of graphs: layout of nodes, and SVG."""

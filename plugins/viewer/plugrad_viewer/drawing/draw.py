@@ -17,7 +17,7 @@ from plugrad_viewer.recording.format import Module, Node, about_now, empty
 
 
 class Drawing:
-    """A picture of a graph, which notebooks show; see `draw`.
+    """A picture of a graph, displayed by notebooks; see `draw`.
 
     Attributes:
         svg: the picture as the text of an SVG document.
@@ -59,13 +59,13 @@ class Drawing:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture as .svg, or a page to search, zoom and fold modules in as .html.
+        """Write the picture as .svg, or as an .html page with search, zoom and collapsible modules.
 
-        The page is one file, which needs no network, and lets its reader choose what to collapse.
-        Returns the path.
+        The page is one file, which needs no network. Its reader chooses what to collapse. Returns
+        the path.
 
         Raises:
-            ValueError: the name ends in something else.
+            ValueError: the name has another ending.
         """
         path = Path(path)
         if path.suffix == ".svg":
@@ -114,26 +114,26 @@ def draw(
     title: str | None = None,
     kwargs: Mapping[str, Any] | None = None,
 ) -> Drawing:
-    """A picture of the autograd graph behind tensors or of a model's call, or of a captured graph.
+    """A picture of the autograd graph behind tensors or a model's call, or of a captured graph.
 
-    Arrows lead the way of forward: from inputs and parameters above to results below; backward
-    goes against them. Each node shows the shape of what it made, and what it saves for backward
-    with its bytes.
+    Arrows point in the direction of forward: from inputs and parameters at the top to results at
+    the bottom; backward runs against them. Each node shows the shape of its result, and the tensors
+    it saves for backward with their bytes.
 
     Args:
         graph: a tensor, or several, with a history; a node, such as ``loss.grad_fn``; a module,
             which is called; or what `plugrad.capture` returned.
-        inputs: for a module, what it is called with.
+        inputs: the arguments of a module.
         params: names for leaves: the model, or a mapping from names to tensors. For a module that
             is called they are known, and for a captured graph those of the modules in it.
         collapse: names of modules that become one box each.
-        depth: modules so deep become one box each: 1 for those right in the model.
-        title: what the picture is called.
-        kwargs: for a module, arguments by keyword.
+        depth: modules at this depth become one box each: 1 means the direct children of the model.
+        title: the picture's title.
+        kwargs: keyword arguments of a module.
 
     Raises:
         TypeError: `graph` is something else, or `inputs` are given without a module.
-        ValueError: there is no history, or no module that `collapse` names.
+        ValueError: there is no history, or `collapse` names a missing module.
 
     >>> import plugrad
     >>> x = plugrad.ones(3, requires_grad=True)

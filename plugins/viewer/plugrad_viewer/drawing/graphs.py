@@ -1,4 +1,5 @@
-"""What `draw` is given, as nodes and modules: tensors with a history, a model, a captured graph."""
+"""Converts the argument of `draw` to nodes and modules: tensors with a history, a model, a captured
+graph."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ NO_LIMIT = 1 << 62
 
 
 def named(params: Any) -> dict[str, Any]:
-    """Tensors by name: of a module, or of a mapping.
+    """Tensors by name, from a module or a mapping.
 
     Raises:
         TypeError: it is neither.
@@ -69,7 +70,7 @@ def nodes_behind(ends: Sequence[Any], params: Any) -> tuple[list[Node], list[Mod
 
 
 def _earliest_first(roots: Sequence[Any]) -> list[Any]:
-    """All nodes that the roots lead to, those that forward made first in front."""
+    """All nodes reachable from the roots, in the order of forward."""
     found: dict[int, Any] = {}
     waiting = list(roots)
     while waiting:
@@ -81,7 +82,7 @@ def _earliest_first(roots: Sequence[Any]) -> list[Any]:
 
 
 def modules_of(model: Any) -> list[Module]:
-    """A model and the modules in it; a parent comes before its children."""
+    """A model and its modules; a parent comes before its children."""
     modules: list[Module] = []
     numbers: dict[str, int] = {}
     for name, module in model.named_modules():
@@ -92,9 +93,9 @@ def modules_of(model: Any) -> list[Module]:
 
 
 def _guess_modules(nodes: list[Node], modules: list[Module]) -> None:
-    """Put nodes into the module whose parameter they use; they do not say so themselves.
+    """Assign nodes to the module whose parameter they use; nodes themselves do not record it.
 
-    Those in between are in what is around both the module before and the one after.
+    Nodes in between belong to the innermost module around both the previous and the next one.
     """
     numbers = {module["name"]: number for number, module in enumerate(modules)}
     for node in nodes:
@@ -120,7 +121,7 @@ def _guess_modules(nodes: list[Node], modules: list[Module]) -> None:
 
 
 def _around(module: int, modules: list[Module]) -> list[int]:
-    """A module and those around it, the outermost first."""
+    """A module and its ancestors, the outermost first."""
     chain: list[int] = []
     while module >= 0:
         chain.append(module)
@@ -131,7 +132,7 @@ def _around(module: int, modules: list[Module]) -> list[int]:
 def nodes_of_model(
     model: Any, inputs: Sequence[Any], options: Mapping[str, Any]
 ) -> tuple[list[Node], list[Module]]:
-    """The autograd graph that a call of a model makes.
+    """The autograd graph of a model's call.
 
     Raises:
         ValueError: it makes none.
@@ -164,7 +165,7 @@ def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]
     known = named(params)
     by_id = {id(tensor): name for name, tensor in known.items()}
     nodes: list[Node] = []
-    made: dict[str, int] = {}  # by which node a value was made, or written to last
+    made: dict[str, int] = {}  # the node that made a value, or wrote to it last
     modules: list[Module] = []
     numbers: dict[tuple[str, bool], int] = {}
     for each in graph.inputs:

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph go: layers by the longest path, the order within them by igraph."""
+"""Layout of a graph's nodes: layers by the longest path, the order within them by igraph."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 import igraph
 
-# Above so many nodes, dummies for long edges included, igraph's crossing reduction gets fewer
-# rounds; above the second number, nodes keep the order of their numbers.
+# Above the first number of nodes, including dummies for long edges, igraph's crossing reduction
+# gets fewer rounds; above the second, nodes stay in numeric order.
 MANY: Final = 2_000
 TOO_MANY: Final = 40_000
 ROUNDS: Final = 50
@@ -19,13 +19,13 @@ Edges = Sequence[tuple[int, int]]
 
 
 def layers_of(count: int, edges: Edges, leaves: frozenset[int] = frozenset()) -> list[int]:
-    """The layer of each node: an edge leads from a lower to a higher one.
+    """The layer of each node: an edge leads from a lower to a higher layer.
 
-    Leaves stand right before the first node that they lead to, so that edges stay short.
+    Leaves are placed right before the first node that they lead to, so that edges stay short.
 
     Args:
         edges: pairs of nodes, without circles.
-        leaves: nodes to which no edge leads.
+        leaves: nodes without incoming edges.
     """
     after: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
@@ -35,7 +35,7 @@ def layers_of(count: int, edges: Edges, leaves: frozenset[int] = frozenset()) ->
             waits[end] += 1
     layers = [0] * count
     ready = [node for node in range(count) if not waits[node] and node not in leaves]
-    # A node that only leaves lead to needs room for them.
+    # A node with only leaves as inputs needs a layer before it for them.
     for leaf in leaves:
         for end in after[leaf]:
             layers[end] = max(layers[end], 1)
@@ -52,7 +52,8 @@ def layers_of(count: int, edges: Edges, leaves: frozenset[int] = frozenset()) ->
 
 
 def columns_of(layers: Sequence[int], edges: Edges) -> list[float]:
-    """Where each node stands in its layer: at least 1 apart, edges as straight as may be."""
+    """The position of each node in its layer: at least 1 apart, with edges as straight as
+    possible."""
     count = len(layers)
     dummies = sum(abs(layers[end] - layers[start]) - 1 for start, end in edges)
     if count + max(dummies, 0) > TOO_MANY:

@@ -1,4 +1,4 @@
-"""From nodes that know their module to a picture: groups for modules, or one box for each.
+"""Turns nodes with known modules into a picture: groups for modules, or one box for each.
 
 A module that is called twice gives two groups. Nodes are walked in the order of the program, so a
 group holds what one call has made, and no group both leads to another one and follows it.
@@ -27,7 +27,7 @@ ON_PAGE: Final = (132.0, 34.0)
 
 @dataclass
 class _Open:
-    """A call of a module that nodes are being added to."""
+    """An open call of a module, to which nodes are added."""
 
     module: int
     group: int
@@ -40,11 +40,11 @@ def picture_of(
     collapse: Collection[str] = (),
     depth: int | None = None,
 ) -> Picture:
-    """The picture of autograd nodes, or of what looks like them.
+    """The picture of autograd nodes, or of objects like them.
 
     Args:
-        collapse: names of modules each of which becomes one box.
-        depth: modules so deep become one box: 0 for the outermost.
+        collapse: names of modules that each become one box.
+        depth: modules at this depth become one box: 0 for the outermost.
     """
     return _Builder(nodes, modules, collapse, depth).build()
 
@@ -64,7 +64,7 @@ class _Builder:
         self.picture = Picture()
         self.open: list[_Open] = []
         self.boxes: dict[int, int] = {}
-        # Of each box that stands for a module: how many nodes, and bytes saved.
+        # For each box of a module: the number of nodes, and the bytes saved.
         self.held: dict[int, list[int]] = {}
         self.calls: dict[int, int] = {}
 
@@ -82,7 +82,7 @@ class _Builder:
             if nodes[number]["kind"] in ("leaf", "input"):
                 continue
             self._enter(nodes[number]["module"])
-            for leaf in first_use.get(number, ()):  # leaves stand with what first uses them
+            for leaf in first_use.get(number, ()):  # leaves are placed with their first user
                 if leaf not in seen:
                     seen.add(leaf)
                     self._add(leaf)
@@ -100,7 +100,7 @@ class _Builder:
         return self.picture
 
     def _enter(self, module: int) -> None:
-        """Open the groups of a module and of those around it, and close all others."""
+        """Open the groups of a module and its ancestors, and close all others."""
         chain: list[int] = []
         while module >= 0:
             chain.append(module)
@@ -115,7 +115,7 @@ class _Builder:
 
     def _open(self, module: int, level: int) -> None:
         outer = self.open[-1] if self.open else _Open(-1, -1, -1)
-        if outer.box >= 0:  # within what is one box
+        if outer.box >= 0:  # inside a collapsed module
             self.open.append(_Open(module, outer.group, outer.box))
             return
         about = self.modules[module]
@@ -148,7 +148,7 @@ class _Builder:
 
 
 def box_of(node: Node, group: int) -> Box:
-    """The words for a node."""
+    """The text of a node."""
     shape = words_for_shape(node["shape"])
     about = [f"{node['name']}, {shape}"]
     if node["label"]:
@@ -172,8 +172,8 @@ def box_of(node: Node, group: int) -> Box:
 
 
 def place_nodes(nodes: Sequence[Node], modules: Sequence[Module]) -> None:
-    """Give nodes their `x` and `y` for the page: leaves above what is computed from them, and each
-    module's nodes apart from those of others."""
+    """Set the `x` and `y` of nodes for the page: leaves above the values computed from them, and
+    each module's nodes apart from those of others."""
     builder = _Builder(nodes, modules, (), None)
     picture = builder.build()
     for box in picture.boxes:

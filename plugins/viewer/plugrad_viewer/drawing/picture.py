@@ -1,4 +1,4 @@
-"""A picture before it has places: boxes, the groups that they are in, and edges between them."""
+"""A picture without positions: boxes, their groups, and edges between them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PADDING: Final = 8.0
 
 @dataclass
 class Box:
-    """Something that is drawn as a rectangle with words.
+    """A rectangle with text.
 
     Attributes:
         lines: the words.
-        kind: "function", "leaf", "root", "input" or "module": how it looks.
-        about: what is shown where the mouse points, and read out.
+        kind: its style: "function", "leaf", "root", "input" or "module".
+        about: the text of its tooltip, also for screen readers.
         group: the number of its group; -1 for none.
-        size: width and height, if the words do not decide them.
+        size: width and height, if the text does not determine them.
     """
 
     lines: list[str]
@@ -55,14 +55,15 @@ class Group:
 
 @dataclass
 class Picture:
-    """What is to be drawn: edges are pairs of boxes, and lead from what is computed first."""
+    """The picture's contents: edges are pairs of boxes, and lead from the box that is computed
+    first."""
 
     boxes: list[Box] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     edges: list[tuple[int, int]] = field(default_factory=list)
 
     def sources(self) -> frozenset[int]:
-        """The leaves, which stand next to what uses them."""
+        """The leaves, which are placed next to their users."""
         ends = {end for _, end in self.edges}
         return frozenset(
             number
@@ -72,7 +73,7 @@ class Picture:
 
 
 def in_order(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Nodes in an order in which no edge leads back; otherwise by their numbers."""
+    """Nodes in topological order, otherwise by their numbers."""
     after: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
     for start, end in edges:

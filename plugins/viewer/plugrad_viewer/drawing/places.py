@@ -1,8 +1,8 @@
-"""Where the boxes of a picture go: each group is laid out by itself, then as one box of its parent.
+"""Layout of a picture's boxes: each group is laid out separately, then as one box of its parent.
 
 So groups never overlap, and a large picture is many small problems. In a group, layers come from
-the longest paths, the order in a layer from igraph, and places as close as may be to what a box is
-connected to. Where an edge passes a layer, or the border of a group, room is left for it.
+the longest paths, the order in a layer from igraph, and positions are as close as possible to a
+box's neighbours. Space is reserved where an edge passes a layer or the border of a group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AROUND: Final = 12.0
 TITLE: Final = 20.0
 PASSAGE: Final = 8.0
 SWEEPS: Final = 6
-# Edges over more layers than that get no room of their own once there are many.
+# Edges over more layers than that get no reserved space if there are many of them.
 MANY_PASSAGES: Final = 30_000
 
 Point = tuple[float, float]
@@ -41,12 +41,12 @@ class Places:
 
 @dataclass
 class _Part:
-    """A group that is laid out.
+    """The layout of one group.
 
     Attributes:
-        children: boxes by their numbers, groups below 0 (`~number`), and behind the last box the
-            ports, at which edges cross the border.
-        ports: those that children hand something out of the group by (True), or are handed in by.
+        children: boxes by their numbers, groups below 0 (`~number`), and after the last box the
+            ports, where edges cross the border.
+        ports: the port of each child for edges that leave the group (True) or enter it.
     """
 
     children: list[int] = field(default_factory=list)
@@ -59,7 +59,7 @@ class _Part:
 
 
 def place(picture: Picture) -> Places:
-    """Find places for everything in a picture."""
+    """Compute the positions of everything in a picture."""
     return _Layout(picture).run()
 
 
@@ -68,7 +68,7 @@ class _Layout:
         self.picture = picture
         groups = picture.groups
         self.parts = {number: _Part() for number in range(-1, len(groups))}
-        # Groups around a box, from the outermost (-1) in.
+        # Groups around a box, the outermost (-1) first.
         self.around: dict[int, list[int]] = {-1: [-1]}
         for number, group in enumerate(groups):  # a parent has a lower number
             self.around[number] = [*self.around[group.parent], number]
@@ -143,7 +143,7 @@ class _Layout:
         points = [(x + width / 2, y + height)]
         for group, start, end in route:
             part, (left, top) = self.parts[group], corners[group]
-            if start >= len(boxes):  # comes in by a port
+            if start >= len(boxes):  # enters through a port
                 points += self._port_points(part, start, left, top, top)
             points += [(left + x, top + y) for x, y in part.passages.get((start, end), ())]
             if end >= len(boxes):
@@ -224,7 +224,7 @@ def cut(
 def _rows(
     sizes: Sequence[Point], layers: Sequence[int]
 ) -> tuple[dict[int, tuple[float, float]], float]:
-    """Top and height of each layer, and the height of all."""
+    """Top and height of each layer, and the total height."""
     heights: dict[int, float] = {}
     for size, layer in zip(sizes, layers, strict=True):
         heights[layer] = max(heights.get(layer, 0.0), size[1])
@@ -240,7 +240,7 @@ def spread(
     sizes: Sequence[Point], layers: Sequence[int], edges: Sequence[tuple[int, int]]
 ) -> list[float]:
     """The left border of each box, from 0 on: boxes of a layer do not overlap, and each is as near
-    as may be to the middle of what it is connected to."""
+    as possible to the middle of its neighbours."""
     count = len(sizes)
     columns = columns_of(layers, edges)
     rows: dict[int, list[int]] = {}
@@ -287,9 +287,9 @@ def _thin_in_the_middle(
 def _settle(
     row: Sequence[int], wanted: Sequence[float], sizes: Sequence[Point], middles: list[float]
 ) -> None:
-    """Put the boxes of a row where they want to be, in their order and apart from each other.
+    """Place the boxes of a row near their desired positions, in order and without overlap.
 
-    The least squares are those of an isotonic regression, by pooling adjacent violators.
+    This minimizes squared distances by isotonic regression, with pooling of adjacent violators.
     """
     offsets = [0.0]
     for left, right in pairwise(row):

@@ -1,4 +1,5 @@
-"""A picture with places as SVG: readable on white and on black, with words for screen readers."""
+"""A laid-out picture as SVG: readable on light and dark backgrounds, with text for screen
+readers."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def svg(picture: Picture, places: Places, title: str, about: str) -> str:
     """The text of an SVG document, or part of an HTML one.
 
     Args:
-        title: what is read out first, and shown as a hint.
-        about: what the picture contains, in words.
+        title: the tooltip, which screen readers read first.
+        about: a description of the picture's contents.
     """
     number = next(_numbers)  # several may stand on one page
     width, height = round(places.width), round(places.height)

@@ -1,1 +1,1 @@
-"""What a program and the engine did: recorded as they run, and as data for a page."""
+"""Records what a program and the engine do, and converts it to data for a page."""

@@ -12,7 +12,7 @@ Place = tuple[str, int]
 
 
 class _Thread:
-    """What a thread is in the middle of: calls, steps, modules and nodes, innermost last."""
+    """The open calls, steps, modules and nodes of a thread, innermost last."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -91,7 +91,7 @@ class Assembly:
         return number
 
     def _module(self, thread: _Thread) -> int:
-        """The module that runs, or else that of the node that runs."""
+        """The running module, or else the module of the running node."""
         if thread.modules[-1] < 0 and thread.nodes:
             return self.nodes[thread.nodes[-1]]["module"]
         return thread.modules[-1]
@@ -268,7 +268,7 @@ def _value(shape: tuple[int, ...], dtype: Any, device: Any, name: str = "") -> V
 
 
 def _kernel_of(op: Any, keyset: int) -> str:
-    """Whose kernel serves a key, or what the function is called."""
+    """The owner of the kernel for a key, or the function's name."""
     owner, _ = op.kernel_owner(keyset)
     if owner:
         return str(owner)

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import plugrad
 
 VERSION = 1
-# Each kind of event, and what it says beside `t`, `th` and `k`.
+# Each kind of event, and its fields besides `t`, `th` and `k`.
 KINDS: dict[str, tuple[str, ...]] = {
     "call": ("c",),
     "step": ("c", "s"),
@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 class About(TypedDict):
-    """Of the whole recording; `truncated` says why it ends early."""
+    """About the whole recording; `truncated` says why it ends early."""
 
     title: str
     plugrad: str
@@ -56,7 +56,7 @@ class Source(TypedDict):
 
 
 class Module(TypedDict):
-    """A module that was called; the name is that from its outermost module on."""
+    """A module that was called; the name starts at its outermost module."""
 
     name: str
     kind: str
@@ -70,7 +70,7 @@ class Thread(TypedDict):
 
 
 class Value(TypedDict):
-    """A tensor that an operator was given, or returned; the name is a parameter's, or empty."""
+    """An argument or result of an operator; the name is a parameter's, or empty."""
 
     name: str
     shape: list[int]
@@ -79,7 +79,7 @@ class Value(TypedDict):
 
 
 class Step(TypedDict):
-    """A dispatch key on a call's way, with the kernel that served it."""
+    """A dispatch key of a call, with the kernel that ran for it."""
 
     key: str
     kernel: str
@@ -105,7 +105,7 @@ class Call(TypedDict):
 
 
 class Saved(TypedDict):
-    """A tensor that a node saved; without a dtype, it is what a hook has packed it into."""
+    """A tensor that a node saved; without a dtype, it is the packed value of a hook."""
 
     name: str
     shape: list[int]

@@ -14,7 +14,7 @@ from plugrad_viewer.recording.format import Module
 
 
 class Names:
-    """Which modules have been called, and what tensors are called.
+    """The modules that were called, and the names of tensors.
 
     Attributes:
         modules: each module once, in the order of their first calls.
@@ -61,7 +61,7 @@ class Names:
         return len(self.modules) - 1
 
     def name(self, tensor: Any, name: str) -> None:
-        """Call a tensor so, unless it has a name."""
+        """Name a tensor, unless it has a name."""
         if self.of(tensor) == "":
             self.tensors[id(tensor)] = weakref.ref(tensor), name
 
@@ -83,7 +83,7 @@ class Names:
         return ""
 
     def forget(self) -> None:
-        """Let go of modules and tensors."""
+        """Release modules and tensors."""
         self._kept.clear()
         self._indices.clear()
         self.tensors.clear()
@@ -92,7 +92,7 @@ class Names:
 def hook_modules(
     before: Callable[[Any], None], after: Callable[[Any], None], step: Callable[[Any], None]
 ) -> list[Any]:
-    """Have functions called around every module's forward, and before every optimizer's step.
+    """Register functions to call around every module's forward, and before every optimizer's step.
 
     Returns handles whose `remove()` ends that; none where `plugrad.nn` is not installed.
     """

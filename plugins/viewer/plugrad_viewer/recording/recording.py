@@ -1,4 +1,4 @@
-"""`record` and `Recording`: a block whose calls and backward passes are written down."""
+"""`record` and `Recording`: a block that records calls and backward passes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMIT: Final = 1_000_000
 
 
 class Recording:
-    """What happens on this thread within a `with` block; see `record`.
+    """A recording of this thread within a `with` block; see `record`.
 
     Devices' threads that work for a backward pass of the block are recorded, too. It can be
     entered once.
@@ -83,12 +83,12 @@ class Recording:
         return json.dumps(self.data, separators=(",", ":"))
 
     def save(self, path: str | Path) -> Path:
-        """Write the page that replays the recording, or the data alone if the name ends in .json.
+        """Write the page that replays the recording, or only the data if the name ends in .json.
 
         The page is one file, which needs no network. Returns its path.
 
         Raises:
-            ValueError: the name ends in something else than .html or .json.
+            ValueError: the name ends in neither .html nor .json.
             RuntimeError: the block has not ended.
         """
         path = Path(path)
@@ -146,14 +146,13 @@ class Recording:
 def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:
     """A context manager that records dispatch and engine, for a page that replays them.
 
-    Recorded are the program's lines that call operators, each call's way through the dispatch
-    keys, modules, the graph as it grows with what it saves, backward step by step, memory and
-    time. Recording slows a program down, several times where its operators are small; nothing is
-    slowed down while nothing is recorded.
+    It records the program's lines that call operators, each call's dispatch keys, modules, the
+    growing graph with its saved tensors, backward step by step, memory and time. Recording slows a
+    program down, several times if its operators are small; without a recording nothing is slower.
 
     Args:
-        title: what the page is called; by default the program's name.
-        limit: after so many events nothing more is recorded, and the page says so.
+        title: the page's title; by default the program's name.
+        limit: the largest number of events; the page says if the recording was cut off there.
 
     >>> import plugrad
     >>> w = plugrad.ones(3, requires_grad=True)

@@ -18,7 +18,8 @@ LIBRARIES: Final = frozenset(
     }
 )
 PROGRAMS: Final = ("plugrad_nn.demo",)
-# So many lines around those that ran, and so many between two stretches that become one.
+# The number of lines to show around those that ran, and the largest gap between two stretches that
+# are joined.
 AROUND: Final = 2
 BETWEEN: Final = 4
 
@@ -55,7 +56,7 @@ def _merged(numbers: list[int], length: int) -> list[tuple[int, int]]:
     """Ranges of lines around sorted numbers, at most `length` unless the text is unknown."""
     ranges: list[tuple[int, int]] = []
     for number in numbers:
-        if not length:  # typed in, and gone
+        if not length:  # typed in, and no longer available
             ranges.append((number, number))
             continue
         first, last = max(1, number - AROUND), max(number, min(length, number + AROUND))
