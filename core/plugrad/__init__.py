@@ -256,7 +256,7 @@ def is_inference(input: Tensor) -> _builtins.bool:
     return input.is_inference()
 
 
-# What `torch` has beside `torch.amp`; the first use of one loads them.
+# Functions that `torch` has in addition to `torch.amp`; the first use of one loads them.
 _AUTOCAST = {
     "autocast": "autocast_mode",
     **dict.fromkeys(

@@ -5,7 +5,7 @@ Without that library the core is interpreted, and Python finds its modules by it
 
 from __future__ import annotations
 
-# Interpreted: compiled modules are found by what is here.
+# Interpreted: it finds the compiled modules.
 import os
 import sys
 from collections.abc import Sequence

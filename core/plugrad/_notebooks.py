@@ -40,7 +40,7 @@ def tensor_html(tensor: Any) -> str:
         else:
             body = _summary(plain)
     except (NotImplementedError, RuntimeError, TypeError):
-        # Its elements cannot be had, as within vmap; its repr says what it is.
+        # Its elements cannot be read, as within vmap; its repr says what it is.
         body = _pre(repr(tensor))
     return f"<div><div style='opacity:.75'>{caption}</div>{body}</div>"
 

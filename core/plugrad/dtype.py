@@ -153,7 +153,7 @@ def dtype_by_name(name: str) -> DType:
     return found
 
 
-# NumPy computes a dtype's name anew every time, which costs more than a small kernel.
+# NumPy computes a dtype's name on every access, which takes longer than a small kernel.
 _BY_NUMPY: Final[dict[Any, DType]] = {}
 
 

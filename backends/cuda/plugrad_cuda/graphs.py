@@ -238,7 +238,7 @@ class graph(Scope):
         self.cuda_graph = cuda_graph
         self.pool = pool
         self.capture_error_mode = capture_error_mode
-        # Of its own: memory that is given back on it is nobody else's.
+        # Its own stream: memory that is freed on it is not used elsewhere.
         self.capture_stream = Stream() if stream is None else stream
         self._context = StreamContext(self.capture_stream)
         self._captures = False

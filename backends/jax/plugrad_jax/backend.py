@@ -124,7 +124,7 @@ class JaxBackend(Backend):
         if array.dtype.name in WIDE_DTYPES and not is_wide():
             raise missing_dtype(array.dtype.name)
         # JAX reads the memory after `device_put` has returned, whatever `may_alias` says, and
-        # others may write to it by then: it gets some that nobody else has.
+        # others may write to it by then: it gets its own copy.
         own = np.array(array)
         if is_tracing():
             with jax.core.ensure_compile_time_eval():

@@ -70,7 +70,7 @@ class JaxGenerator(SeededGenerator):
 
     def _set_key(self, words: Any) -> None:
         with jax.core.ensure_compile_time_eval():
-            # JAX reads the memory later: it gets some that nobody else writes to.
+            # JAX reads the memory later: it gets a copy that is never written to.
             self.key = jax.device_put(np.array(words), all_devices()[self.index])
 
     def get_state(self) -> Any:

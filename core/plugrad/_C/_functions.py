@@ -60,6 +60,6 @@ class _Losing(Function):
         return (None,) * len(grads)
 
 
-# As in PyTorch, what makes nodes counts as one of them.
+# As in PyTorch, the function that makes nodes counts as one of them.
 Node.register(DelayedError)
 Node.register(UndefinedGrad)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: it loads what is loaded on demand.
+# Interpreted: it loads modules on demand.
 from importlib import import_module
 from typing import Any
 

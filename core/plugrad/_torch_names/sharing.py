@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-# Interpreted: it asks for what may not be there.
+# Interpreted: it imports a package that may not be installed.
 _NAMESPACE: Final = "plugrad.multiprocessing"
 
 

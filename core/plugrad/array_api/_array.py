@@ -288,7 +288,7 @@ def _named(operator: Any, name: str) -> Any:
     return operator
 
 
-# Of floating point numbers three operators have other results than PyTorch's.
+# For floating point numbers, three operators differ from PyTorch's.
 _ON_FLOATS: dict[str, OnFloats] = {"floordiv": floor_divide, "mod": remainder, "pow": F.pow}
 
 for _name in (

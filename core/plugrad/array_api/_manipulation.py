@@ -50,7 +50,7 @@ def stack(arrays: tuple[Tensor, ...] | list[Tensor], /, *, axis: int = 0) -> Ten
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of an array along an axis."""
     place = _places((axis,), x.ndim)[0]
-    # Of the views of `unbind` none may be written to in a graph.
+    # The views of `unbind` must not be written to in a graph.
     return tuple(F.select(x, place, index) for index in range(x.shape[place]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: users subclass and decorate with what is in it.
+# Interpreted: users subclass its classes and decorate with them.
 import functools
 import inspect
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: users subclass what is in it.
+# Interpreted: users subclass its classes.
 import contextlib
 import os
 import threading

@@ -40,7 +40,7 @@ class Scope:
     """What the source says in a module or a class: its own text, its functions, its classes."""
 
     text: str | None = None
-    name: str = ""  # Of the class; a module has none here.
+    name: str = ""  # The docstring of the class; a module has none here.
     functions: dict[str, _Function] = field(default_factory=dict)
     classes: dict[str, Scope] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)

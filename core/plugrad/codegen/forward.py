@@ -12,7 +12,7 @@ from plugrad.codegen.kernel import differentiable_arguments, formulas_of, saved_
 from plugrad.codegen.model import AUTO_ELEMENT_WISE, AUTO_LINEAR, Entry, EntryError
 from plugrad.codegen.source import Source
 
-# Under names that no operator has: what is loaded for third parties has all in one module.
+# Under names that no operator has, since code for third parties is all in one module.
 IMPORTS = """from functools import partial as _partial
 from typing import Any
 

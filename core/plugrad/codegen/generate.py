@@ -197,7 +197,7 @@ def generate(source: Path, target: Path) -> list[Path]:
     }
     for name, text in stub_modules.items():
         _write_if_changed(target.parent / name, text)
-        # pyright takes the stubs of a package that has a folder of stubs beside it from there only.
+        # If a package has a folder of stubs next to it, pyright reads stubs only from there.
         _write_if_changed(target.parent.parent / "plugrad-stubs" / name, text)
     return [target / name for name in files]
 
@@ -361,7 +361,7 @@ def _node_names(entries: list[Entry]) -> dict[str, str]:
             names[entry.schema.full_name] = entry.node
             continue
         if entry.overwrites:
-            # Of comparisons, PyTorch counts the one with a number first.
+            # For comparisons, PyTorch lists the overload with a number first.
             names[entry.schema.full_name] = f"{base}Backward{len(entry.overwrites) - 1}"
             continue
         group = groups[entry.python_name]

@@ -158,7 +158,7 @@ def _emit_apply(out: Source, entry: Entry, formulas: list[Formula], lists: set[s
                 out.line(f"several = {formula.code}")
                 with (
                     out.block(f"for position in range(self.count_{name}):"),
-                    # Hooks see all that the formula gives; a pass for some inputs takes theirs.
+                    # Hooks see all results of the formula; a pass for some inputs uses only theirs.
                     out.block(f"if not self._partial or self._wants({start} + position):"),
                 ):
                     out.line(f"found[{start} + position] = several[position]")

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 '''
 
-# What expressions may use beside operators: functions of Python's, and what generated modules
-# import. `sum`, `max` and others mean the operators.
+# Names that expressions may use in addition to operators: Python's functions, and names that
+# generated modules import. `sum`, `max` and others mean the operators.
 PYTHON_NAMES = frozenset(
     {
         *("len", "tuple", "list", "range", "zip", "enumerate", "isinstance", "int"),

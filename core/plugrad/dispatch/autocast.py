@@ -180,7 +180,7 @@ class AutocastRegion(Scope):
     def restore(self, state: LocalState, before: Any) -> None:
         former: AutocastState | None = before
         now = state.autocast
-        # Only a region that is in no other one has nobody left to use the casts.
+        # Only after the outermost region the casts are not used any more.
         if now is not None and now.nesting <= 1:
             now.cache.clear()
         use_autocast(state, former)

@@ -61,7 +61,7 @@ def _acquire() -> None:
         # Nobody can begin to import a module while this lock is held.
         _imp.acquire_lock()
         free = late or not (_under_way() or FIRST_USE.is_elsewhere())
-        # Without waiting, so as not to be in the way of a thread that takes them in another order.
+        # Without waiting, so it cannot deadlock with a thread that takes them in another order.
         taken = [lock for lock in _LOCKS if lock.acquire(blocking=False)] if free else []
         whole = len(taken) == len(_LOCKS)
         if whole:

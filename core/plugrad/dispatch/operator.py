@@ -131,7 +131,7 @@ class Operator:
         self._kernels: dict[DispatchKey, list[Any]] = {}
         self.resolved: dict[int, Any] = {}
         self._after_declined: dict[int, Any] = {}
-        # Calls and redispatches mostly ask for what they asked for last.
+        # Calls and redispatches mostly look up the same keys as last time.
         self._last_call = _NOTHING_RESOLVED
         self._last_below = _NOTHING_RESOLVED
         self._last_dense = _NOTHING_RESOLVED

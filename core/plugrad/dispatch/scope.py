@@ -82,7 +82,7 @@ class Scope:
         entry = Entry(state, before)
         kept = sys.getrefcount(self) > _KEPT_BY_NOBODY
         if kept:
-            # Before the change, so that there is no time at which it is nobody's.
+            # Before the change, so that the scope owns it at all times.
             entries.append(entry)
             state.scopes.append(entry)
         try:

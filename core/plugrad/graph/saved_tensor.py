@@ -109,7 +109,7 @@ def make_saved_tensor(tensor: TensorBase) -> SavedTensor:
     return SavedTensor(None, "", -1, SavedVariable(tensor))
 
 
-# How PyTorch calls what is saved of a tensor that is not saved itself.
+# PyTorch's names for saved properties of tensors that are not saved themselves.
 _ATTRIBUTE_ENDINGS: Final = {
     "sym_sizes": "shape",
     "sizes": "shape",

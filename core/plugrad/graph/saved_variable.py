@@ -330,7 +330,7 @@ def hint() -> str:
     )
 
 
-# What a node has of an input: the tensor, beside its stamp, where nothing else is to be known.
+# What a node stores of an input if that is enough: the tensor and its stamp.
 Kept: TypeAlias = TensorBase | SavedVariable | None
 
 

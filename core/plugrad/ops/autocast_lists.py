@@ -70,7 +70,7 @@ _CPU: Final = _by_operator(
     }
 )
 
-# Of CUDA, and of every backend but the CPU.
+# For CUDA, and for every backend except the CPU.
 _ACCELERATOR: Final = _by_operator(
     {
         "lower_precision_fp": """
@@ -109,8 +109,7 @@ _ACCELERATOR: Final = _by_operator(
     }
 )
 
-# Decomposed here, one kernel in PyTorch: where no list names it, what it is made of does not
-# autocast.
+# Decomposed here, one kernel in PyTorch: if it is in no list, its parts do not autocast.
 _WHOLE: Final = _names(
     """
     adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d
@@ -130,7 +129,7 @@ _WHOLE: Final = _names(
     """
 )
 
-# Decomposed here as there: where no list names it, what it is made of decides.
+# Decomposed here and in PyTorch: if it is in no list, its parts decide.
 PARTS_DECIDE: Final = _names(
     """
     alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy

@@ -63,7 +63,7 @@ def claimed_names() -> set[str]:
 def _unknown(name: str) -> AttributeError:
     """The error about a name that plugrad does not have; it suggests similar names."""
     face = sys.modules["plugrad"]
-    # Programs ask for private names to see whether they are there: nobody misspells one.
+    # Programs test whether private names exist; they are not misspellings.
     close = "" if name.startswith("_") else _close_to(name, len(vars(face)))
     hint = f". Did you mean: {close!r}?" if close else ""
     return AttributeError(f"module 'plugrad' has no attribute {name!r}{hint}", name=name, obj=face)

@@ -30,7 +30,7 @@ from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
 from plugrad.tensor.base import TensorBase, materialize_meta
 
-# So many references are kept before those whose tensors are gone are let go.
+# The number of references that are kept before dead ones are dropped.
 _SWEEP_AT: Final = 64
 
 

@@ -37,7 +37,7 @@ def _first_found(steps: Array, places: Array) -> Array:
     """What each step finds at its own place."""
     found = steps.copy()
     moved = np.flatnonzero(places > steps)
-    # Of several numbers for one place, NumPy keeps the last.
+    # If several numbers go to one place, NumPy keeps the last.
     found[places.take(moved)] = moved
     waiting = np.flatnonzero(found != steps)
     while waiting.size:

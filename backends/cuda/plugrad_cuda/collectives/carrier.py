@@ -24,7 +24,7 @@ from plugrad_distributed.reduce_op import ReduceOp
 
 __all__ = ["NCCLCarrier"]
 
-# Who asks whether NCCL can be used imports this module.
+# Code that checks whether NCCL is available imports this module.
 nccl.module()
 
 Array = Any

@@ -96,7 +96,7 @@ def constrained(array: Array, sharding: Sharding) -> Array:
 
 def _from_host(host: np.ndarray[Any, Any], sharding: Sharding) -> Array:
     if sharding.is_fully_addressable:
-        # JAX reads the memory later: it gets some that nobody else writes to.
+        # JAX reads the memory later: it gets a copy that is never written to.
         return jax.device_put(np.array(host), sharding)
     return jax.make_array_from_callback(host.shape, sharding, lambda part: np.array(host[part]))
 

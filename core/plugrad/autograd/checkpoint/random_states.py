@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: it runs seldom next to what it calls.
+# Interpreted: what it calls takes much longer.
 import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any

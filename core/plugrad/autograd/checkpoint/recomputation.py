@@ -42,7 +42,7 @@ class CheckpointError(RuntimeError):
     """
 
 
-# Numbers of what counts as a pass outside of one, below the -1 that means there is none.
+# Numbers for groups that count as a pass outside of one, below -1, which means none.
 _outside = itertools.count(2)
 
 
@@ -208,7 +208,8 @@ class Region:
         """Put the recomputed tensor `index` into its slot, if that is still there."""
         if index >= len(self._slots):
             if not self._complete:
-                # Backward within the first run: it has not come as far as the recomputation.
+                # Backward within the first run: the first run has not come as far as the
+                # recomputation.
                 self._backward_inside = True
                 return
             raise CheckpointError(

@@ -38,7 +38,7 @@ from plugrad.tensor.base import TensorBase
 # So many passes nest on one stack before another thread's is used. Interpreted code spends several
 # frames of Python's on each.
 MAX_DEPTH: Final = 20 if __file__.endswith(".py") else 60
-# After so many nodes, signals and waiting threads get their turn.
+# The number of nodes after which signals and waiting threads get a turn.
 NODES_BETWEEN_LOOKS: Final = 64
 
 
@@ -246,7 +246,7 @@ class Engine:
             pool.submit(handover)
         except BaseException as error:
             task.fail(error)
-            if handover.take():  # nobody drives it: there is only the end of others to wait for
+            if handover.take():  # no other thread drives it: it only waits for other threads to end
                 self._drive_nested(state, task)
                 return
         while not handover.done:

@@ -112,7 +112,7 @@ class GraphTask:
         """Whether the owner need wait no longer; under the lock."""
         if self.finished:
             return True
-        # An owner that was interrupted while it handed a node on may have miscounted.
+        # An owner that was interrupted while it passed on a node may have miscounted.
         return self.running == 0 if self.error is not None else self.outstanding_tasks == 0
 
     def fail(self, error: BaseException) -> None:
@@ -172,7 +172,7 @@ class GraphTask:
             # As in the engine's queue: the highest number first, of equal ones the first come.
             node = max(ready, key=_sequence_nr_of)
             ready.remove(node)
-            if node._num_inputs() > 0:  # the root of a pass with several roots is nobody's node
+            if node._num_inputs() > 0:  # the root of a pass with several roots belongs to no graph
                 order.append(node)
             for function in _children(node):
                 if function is None:

@@ -29,7 +29,7 @@ class InputBuffer:
 
     def __init__(self, size: i64) -> None:
         self.values: list[TensorBase | None] = [None] * size if size != 1 else [None]
-        # The slot whose sum this buffer made itself, so that nobody else can see it.
+        # The slot whose sum this buffer made itself, so that nothing else refers to it.
         self.own_sum: i64 = -1
         # The threads of devices that gradients came from, if any did.
         self.producers: list[DeviceThread] | None = None

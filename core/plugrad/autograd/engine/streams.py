@@ -119,7 +119,7 @@ class PassStreams:
         """Make the stream of a node current on this thread."""
         place = node._stream()
         if place is None:
-            # It works on what is current: the caller's stream, or the device thread's own.
+            # It runs on the current stream: the caller's, or the device thread's own.
             for streams in _known_streams():
                 self._take_part(streams, streams.current(), lock)
             return Guard(None, None)

@@ -351,7 +351,7 @@ def _tie_outputs(
             else:
                 set_gradient_edge(result, ctx, ctx._add_input_metadata(result))
         if not (is_input and is_modified):
-            # The operators that lead to a pure view stand for the Function when it is made anew.
+            # When a pure view is regenerated, its operators replace the Function.
             creation = CREATION_DEFAULT if ctx._is_pure_view else IN_CUSTOM_FUNCTION
             set_creation_meta(result, creation)
         returned.add(identity)

@@ -66,7 +66,7 @@ class FunctionNode(Node):
         self._saved: list[SavedVariable | None] = []
         # Shapes of the outputs that have no gradient, for zeros; the others are in the metadata.
         self._constant_outputs: dict[int, InputMetadata] | None = None
-        # Set by `forward`: what it returns is a view of its input, and no more.
+        # Set by `forward`: its result is only a view of its input.
         self._is_pure_view: Any = False
         self._materialize: bool = True
         self._materialize_constant: bool = True

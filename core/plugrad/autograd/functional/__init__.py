@@ -7,7 +7,7 @@ with respect to its arguments, even if it also uses the inputs directly.
 
 from __future__ import annotations
 
-# Interpreted: it runs seldom next to what it calls.
+# Interpreted: what it calls takes much longer.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: it runs seldom next to what it calls.
+# Interpreted: what it calls takes much longer.
 from collections.abc import Callable
 from typing import Any
 

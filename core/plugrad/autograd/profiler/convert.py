@@ -17,7 +17,7 @@ from plugrad.autograd.profiler.flops import estimate_flops
 from plugrad.autograd.profiler.recorder import CALL, EVALUATE, NODE, RANGE, Record, Recorder
 
 EVALUATE_PREFIX: Final = "autograd::engine::evaluate_function: "
-# PyTorch's numbers for what an event is about.
+# PyTorch's numbers for the kinds of events.
 SCOPES: Final = {NODE: 1, RANGE: 7}
 
 

@@ -52,7 +52,7 @@ def retain_grad(tensor: TensorBase) -> None:
             "retain_grad() outside of a function being transformed instead."
         )
     meta = materialize_meta(tensor)
-    # A view whose base was written to is not brought up to date by the question alone.
+    # Reading this does not regenerate the grad_fn of a view whose base was written to.
     if meta.grad_fn is None or meta.retains_grad:
         return
     node = grad_fn_of(tensor)

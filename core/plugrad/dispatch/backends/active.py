@@ -199,7 +199,7 @@ class ActiveBackend:
         return self._checked_host(self.backend.copy_to_host(array, non_blocking), "copy_to_host")
 
     def _checked_host(self, found: Any, method: str) -> Any:
-        # NumPy makes its interface anew whenever it is read.
+        # NumPy makes a new interface object whenever it is read.
         if type(found) is not np.ndarray and not hasattr(found, "__array_interface__"):
             raise TypeError(
                 f"{method}() of backend {self.name!r} must return a NumPy array, got "

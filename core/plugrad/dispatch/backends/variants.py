@@ -6,7 +6,7 @@ which variants may run; the size of each call decides whether one runs.
 
 from __future__ import annotations
 
-# Interpreted: it runs once for a declaration, and says in words of its own what is wrong with it.
+# Interpreted: it runs once for a declaration, and has its own error messages.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, final
 

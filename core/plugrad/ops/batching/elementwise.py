@@ -78,7 +78,7 @@ def _arranged(
     dims = [in_dims[index] for index in places]
     ranks = {len(sizes_of(tensor)) for tensor in tensors}
     if len(ranks) == 1 and len(set(dims)) == 1:
-        # Nothing is to be done, not even for promotion: all are of one category.
+        # Nothing to do, not even for promotion: all operands are in one category.
         return values, dims[0]
     for index, tensor in zip(places, aligned(tensors, dims), strict=True):
         values[index] = tensor

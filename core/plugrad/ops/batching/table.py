@@ -31,7 +31,7 @@ class VmapInfo:
             random numbers, and whether they draw the same ones.
     """
 
-    # No dataclass: importing plugrad would import what makes them.
+    # No dataclass: importing plugrad would then import `dataclasses`.
     __slots__ = ("batch_size", "randomness")
 
     def __init__(self, batch_size: int, randomness: str = "error") -> None:

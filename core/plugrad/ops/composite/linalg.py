@@ -228,7 +228,7 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Ten
                 f"For integral input tensors, argument {name} must not be a floating point number."
             )
         check_scalar_fits(factor, dtype)
-    # Numbers must not widen what is narrower than they are.
+    # Numbers must not widen narrower tensors.
     product, self = product.to(dtype), self.to(dtype)
     if alpha != 1:
         product = product * alpha
@@ -257,7 +257,7 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) 
 
 
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    # Alone among the products PyTorch's resizes what it writes to.
+    # In PyTorch it is the only product that resizes its target.
     result = addbmm(self, batch1, batch2, beta, alpha)
     if sizes_of(self) != sizes_of(result):
         target: Any = self  # a method of the class that users see

@@ -47,7 +47,7 @@ BINARY_WITH_BOOLS: Final = {
 # Comparisons that the standard has for real numbers.
 ORDER: Final = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 LOGIC: Final = ("logical_and", "logical_or", "logical_xor")
-# Questions about floating point numbers, and what is true of all others.
+# Predicates of floating point numbers, and their result for all other numbers.
 CLASSES: Final = {"isnan": False, "isinf": False, "isfinite": True}
 
 
@@ -232,7 +232,7 @@ class Elementwise(Family):
         if dtype.category != INTEGER or not dtype.is_signed:
             return self.xp.pow(x, y)
         zero, one = self.ns.scalar(0, y), self.ns.scalar(1, y)
-        # Of the bases 1 and -1 it matters whether the exponent is odd.
+        # For the bases 1 and -1 it matters whether the exponent is odd.
         power = self.xp.pow(x, self.xp.where(y < zero, self.xp.bitwise_and(y, one), y))
         unit = self.xp.abs(x) == one
         return self.xp.where((y < zero) & ~unit, zero, power)

@@ -19,7 +19,7 @@ def from_host(ns: Namespace, array: HostArray, device: Any) -> Array:
     """
     if array.dtype.name not in ns.dtype_names:
         raise missing_dtype(ns, array.dtype.name)
-    # A copy, so that nobody writes to what the tensor has; DLPack refuses read-only memory.
+    # A copy, so that writes do not reach the tensor's array; DLPack refuses read-only memory.
     copy = np.array(array, order="C")
     return _first_that_works(
         f"from the host to {ns.name}",

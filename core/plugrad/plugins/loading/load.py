@@ -27,7 +27,7 @@ from plugrad.plugins.loading.messages import mend_of_unfit, unfit
 from plugrad.plugins.loading.plugin import Plugin
 from plugrad.plugins.loading.registrations import REGISTRATIONS, made_by
 
-# What a plugin's code may raise; an interrupt is nobody's fault.
+# What a plugin's code may raise; an interrupt is not the plugin's fault.
 FAILURES = (Exception, SystemExit)
 
 HOOKS: Final = tuple(name for name in vars(hookspecs) if name.startswith("plugrad_"))
@@ -123,7 +123,7 @@ def take_up(plugin: Plugin, module: object, hooks: Hooks) -> None:
             version, who = module.plugrad_api_version, f"plugin {plugin.name!r}"
             check_api_version(version, who, plugin.distribution)
         if plugin.misfit:
-            # It may work: what it was written for is the contract's version.
+            # It may work: it was written for this version of the contract.
             text = f"{unfit(plugin)}: it may not work. {mend_of_unfit(plugin)}."
             warnings.warn(text, PluginWarning, stacklevel=2)
         hooks.register(plugin, module)

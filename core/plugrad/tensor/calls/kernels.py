@@ -270,7 +270,7 @@ class RawKernel:
                 count = f" of {len(out)}" if isinstance(out, (tuple, list)) else ""
                 got = class_name(type(out)) + count
                 raise self._unlike(f"{got}: expected a tuple of {len(returns)} arrays")
-            # Gradients that nobody wants may be None.
+            # Gradients that are not needed may be None.
             items: list[Any] = []
             for given in out:
                 items.append(None if given is None else self._wrap(given, device))  # noqa: PERF401

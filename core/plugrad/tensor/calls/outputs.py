@@ -171,7 +171,7 @@ TRUTHS: Final = frozenset(("all", "any"))
 ACCUMULATING: Final = frozenset(("cumprod", "cumsum", "prod", "sum"))
 # Functions that write into `out` as it is, if it has as many elements as the result.
 SEQUENCES: Final = frozenset(("arange", "linspace", "logspace", "range"))
-# Of these only the results of a reduction, which are several.
+# For these, only the several results of a reduction.
 EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
 
 # Those of them that say it in words of their own: the dtype that is expected, and what came.

@@ -18,7 +18,7 @@ from plugrad.tensor.levels import readable
 from plugrad.tensor.math_bits import is_conj, math_bits
 
 _OF_NUMPY: Final[dict[str, DType]] = {dtype.name: dtype for dtype in ALL_DTYPES}
-# By NumPy's dtype, as they were requested: NumPy computes a name anew every time.
+# By NumPy's dtype, as they were requested: NumPy computes a name on every access.
 _FOUND: Final[dict[Any, DType]] = {}
 
 

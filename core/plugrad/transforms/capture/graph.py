@@ -199,7 +199,7 @@ class Graph:
         """
         check(self, args, kwargs)
 
-    # To be made anew
+    # To be made again
 
     def dead_code(self) -> Graph:
         """The graph without nodes that nothing depends on.

@@ -96,7 +96,7 @@ def _blocks(*lists: Sequence[Any]) -> Iterator[list[Any]]:
         arrays = [item for item in items if isinstance(item, np.ndarray)]
         count = arrays[0].size
         if not arrays[0].ndim:
-            # Of such, NumPy would return numbers.
+            # For 0-dim arrays, NumPy would return numbers.
             yield [item[None] if isinstance(item, np.ndarray) else item for item in items]
             continue
         if count <= _BLOCK or not all(each.flags.c_contiguous for each in arrays):

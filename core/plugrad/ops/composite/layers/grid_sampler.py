@@ -29,7 +29,7 @@ Ints = tuple[int, ...]
 
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)
-# Of the cubic kernel; that of `upsample_bicubic2d`.
+# The parameter of the cubic kernel, as in `upsample_bicubic2d`.
 _A: Final = -0.75
 
 

@@ -79,7 +79,7 @@ def nonzero_static(self: Tensor, size: int, fill_value: int) -> Tensor:
     if not sizes or size == 0 or count == 0:
         return F.full((size, len(sizes)), fill_value, dtype=int64, device=device)
     found: Any = F.ne(self.detach().reshape((count,)), 0)
-    # The row of each element that is found; what has none goes behind the last row.
+    # The row of each found element; others go behind the last row.
     row = F.cumsum(F._to_copy(found, int64), 0) - 1
     row = F.where(found & (row < size), row, size)
     numbers = F.arange(count, dtype=int64, device=device)

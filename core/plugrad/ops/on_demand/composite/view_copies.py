@@ -55,7 +55,7 @@ unbind_copy = _copied(F.unbind)
 unfold_copy = _copied(lambda self, dimension, size, step: self.unfold(dimension, size, step))
 unsqueeze_copy = _copied(F.unsqueeze)
 view_as_complex_copy = _copied(F.view_as_complex)
-# Of a lazy conjugate there is a copy, though no view.
+# A lazy conjugate can be copied, though not viewed.
 view_as_real_copy = _copied(lambda self: F.view_as_real(F.resolve_conj(self)))
 view_copy = _copied(lambda self, size: self.view(size))
 view_copy_dtype = _copied(C.call__view_dtype)

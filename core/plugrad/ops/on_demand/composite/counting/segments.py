@@ -126,7 +126,7 @@ def _reduced(data: Tensor, reduce: str, starts: Any, place: int, initial: Any) -
         mean = total / F._to_copy(F.clamp(counts, 1), wide.dtype)
         return F.where(counts > 0, mean, math.nan if initial is None else initial)
     if initial is not None and not joins:
-        # Of equal ones the elements get the gradient; nan stays.
+        # All elements equal to the extremum get the gradient; nan stays.
         beaten = total < initial if how == "amax" else total > initial
         return F.where(beaten, initial, total)
     return total.clone()
