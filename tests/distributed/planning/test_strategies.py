@@ -107,6 +107,16 @@ def test_communication_that_disturbs_kernels_takes_longer_than_alone() -> None:
     assert found.step_time == pytest.approx(9.0 + 3 * (1.5 * 1.5 + 0.25))
 
 
+def test_a_network_has_an_overlap_of_its_own() -> None:
+    profile = layered(3)
+    bandwidth = 2 * 3 / 4 * MIB / 1.5
+    near = Costs.of(0.0, 1e30, overlap=-0.5)
+    for overlap, exposed in ((0.0, 4.5), (1.0, 1.5)):
+        costs = near.with_network(0.0, bandwidth, overlap)
+        found = simulate(profile, DataParallel(0.5), 4, costs, ranks_per_machine=1)
+        assert found.step_time == pytest.approx(9.0 + exposed)
+
+
 def test_buckets_are_cut_in_the_order_of_arrival() -> None:
     parameters = [ParameterCost(f"w{n}", (1,), size, 0, n) for n, size in enumerate((6, 6, 5, 20))]
     names = [[p.name for p in bucket] for bucket in in_buckets(parameters, [10, 20])]

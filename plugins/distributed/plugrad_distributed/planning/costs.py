@@ -200,6 +200,7 @@ class Costs:
             beside kernels than alone.
         add: seconds per byte that is added to others in memory.
         overheads: what the ways to spread a model take of Python's time.
+        far_overlap: as `overlap`, of groups on several machines; None for the same.
         waiting: which part of a core a rank takes that waits, where ranks are more than cores.
         measured: by collective, what was measured. Groups of a size that was measured on one
             machine are taken from these.
@@ -217,6 +218,7 @@ class Costs:
     add: float = 0.0
     overheads: Overheads = NO_OVERHEADS
     waiting: float = 0.0
+    far_overlap: float | None = None
 
     def __post_init__(self) -> None:
         if missing := [name for name in ALGORITHMS if name not in self.near]:
@@ -282,9 +284,15 @@ class Costs:
             near, {}, cores, contention, copy, overlap, measured, about, add, overheads, waiting
         )
 
-    def with_network(self, latency: float, bandwidth: float) -> Costs:
-        """With a network between machines: seconds of a message, bytes per second of a machine."""
-        return replace(self, far={name: Line(latency, 1 / bandwidth) for name in ALGORITHMS})
+    def with_network(self, latency: float, bandwidth: float, overlap: float = 1.0) -> Costs:
+        """With a network between machines: seconds of a message, bytes per second of a machine, and
+        which part of a collective runs beside kernels: all of it where a card moves the bytes."""
+        far = {name: Line(latency, 1 / bandwidth) for name in ALGORITHMS}
+        return replace(self, far=far, far_overlap=overlap)
+
+    def beside(self, *, far: bool) -> float:
+        """`overlap` of a group, by whether its ranks are on several machines."""
+        return self.overlap if not far or self.far_overlap is None else self.far_overlap
 
     def call(
         self, collective: str, ranks: int, size: float, *, far: bool = False, share: float = 1.0

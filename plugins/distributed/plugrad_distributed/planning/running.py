@@ -69,6 +69,7 @@ class Run:
         self.tensor = _Prices(costs, mesh.tensor, far and mesh.tensor > per_machine, 1)
         self.hop = _Prices(costs, 2, far and stride > per_machine, min(mesh.tensor, per_machine))
         self.data = _Prices(costs, mesh.data, far, min(stride, per_machine))
+        self.overlap = costs.beside(far=far)
 
     # What a node takes
 
@@ -109,7 +110,7 @@ class Run:
 
     def _reduced(self, data: Data, profile: Profile, seconds: Sequence[float]) -> Flow:
         """The backward pass, while which gradients are reduced."""
-        overlap = self.costs.overlap
+        overlap = self.overlap
         if data is None or not profile.parameters:
             flow = Flow(overlap)
             flow.compute(_of(profile, seconds, "backward"))
@@ -138,7 +139,7 @@ class Run:
             overheads.beside * slowdown,
         )
         units = self.units(data, self.profile)
-        return flow_of_units(self.profile, seconds, units, costs, overlap=self.costs.overlap)
+        return flow_of_units(self.profile, seconds, units, costs, overlap=self.overlap)
 
     def units(self, data: FullySharded, own: Profile) -> list[list[ParameterCost]]:
         """The units of some parameters."""
