@@ -39,7 +39,18 @@ def _ops() -> Any:
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The reduction of all ranks' tensors, on every rank."""
+    """The reduction of all ranks' tensors, on every rank.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed import functional
+    >>> def program():
+    ...     x = plugrad.ones(1, requires_grad=True)
+    ...     functional.all_reduce(x * 2).sum().backward()
+    ...     return x.grad
+    >>> dist.run_ranks(program, 2)
+    [tensor([4.]), tensor([4.])]
+    """
     tensor = check_tensor(tensor, "all_reduce", "tensor")
     op = check_reduction(op, tensor, "all_reduce")
     found: Tensor = _ops().all_reduce(tensor, op.value, _group(group, "all_reduce").name)
@@ -66,7 +77,14 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 
 def all_gather(tensor: Tensor, dim: int = 0, group: Any = None) -> Tensor:
-    """The tensors of all ranks, of one shape, concatenated along a dimension."""
+    """The tensors of all ranks, of one shape, concatenated along a dimension.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed import functional
+    >>> dist.run_ranks(lambda: functional.all_gather(plugrad.ones(1) * dist.get_rank()), 2)
+    [tensor([0., 1.]), tensor([0., 1.])]
+    """
     tensor = check_tensor(tensor, "all_gather", "tensor")
     found: Tensor = _ops().all_gather(tensor, dim, _group(group, "all_gather").name)
     return found
@@ -75,7 +93,14 @@ def all_gather(tensor: Tensor, dim: int = 0, group: Any = None) -> Tensor:
 def reduce_scatter(
     tensor: Tensor, dim: int = 0, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """The reduction of all ranks' tensors, cut along a dimension: rank r gets part r."""
+    """The reduction of all ranks' tensors, cut along a dimension: rank r gets part r.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed import functional
+    >>> dist.run_ranks(lambda: functional.reduce_scatter(plugrad.tensor([1.0, 2.0])), 2)
+    [tensor([2.]), tensor([4.])]
+    """
     tensor = check_tensor(tensor, "reduce_scatter", "tensor")
     op = check_reduction(op, tensor, "reduce_scatter")
     name = _group(group, "reduce_scatter").name

@@ -42,6 +42,15 @@ def broadcast(
     Args:
         tensor: of the same shape and dtype on all ranks.
         src: the rank, by its global number; `group_src` is its number in the group.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     x = plugrad.tensor([float(dist.get_rank())])
+    ...     dist.broadcast(x, src=1)
+    ...     return x
+    >>> dist.run_ranks(program, 2)
+    [tensor([1.]), tensor([1.])]
     """
     tensor = check_tensor(tensor, "broadcast", "tensor")
     ranks = member(group, "broadcast")
@@ -72,6 +81,15 @@ def all_gather_into_tensor(
     Args:
         output_tensor: `size` times as many elements as the input; of shape (size * n, ...) or
             (size, n, ...).
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     out = plugrad.empty(2)
+    ...     dist.all_gather_into_tensor(out, plugrad.tensor([float(dist.get_rank())]))
+    ...     return out
+    >>> dist.run_ranks(program, 2)
+    [tensor([0., 1.]), tensor([0., 1.])]
     """
     out = check_tensor(output_tensor, "all_gather_into_tensor", "output_tensor")
     tensor = check_tensor(input_tensor, "all_gather_into_tensor", "input_tensor")
@@ -93,7 +111,17 @@ def all_gather_into_tensor(
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Write the tensor of rank r to the r-th tensor of a list, on all ranks."""
+    """Write the tensor of rank r to the r-th tensor of a list, on all ranks.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     outs = [plugrad.empty(1), plugrad.empty(1)]
+    ...     dist.all_gather(outs, plugrad.tensor([float(dist.get_rank())]))
+    ...     return outs
+    >>> dist.run_ranks(program, 2)[0]
+    [tensor([0.]), tensor([1.])]
+    """
     tensor = check_tensor(tensor, "all_gather", "tensor")
     ranks = member(group, "all_gather")
     if ranks is None:
@@ -157,7 +185,18 @@ def gather(
     group_dst: int | None = None,
 ) -> Work | None:
     """Write the tensor of rank r to the r-th tensor of a list, on the rank `dst`. Only that rank
-    passes a list."""
+    passes a list.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     mine = plugrad.tensor([float(dist.get_rank())])
+    ...     outs = [plugrad.empty(1), plugrad.empty(1)] if dist.get_rank() == 0 else None
+    ...     dist.gather(mine, outs, dst=0)
+    ...     return outs
+    >>> dist.run_ranks(program, 2)
+    [[tensor([0.]), tensor([1.])], None]
+    """
     tensor = check_tensor(tensor, "gather", "tensor")
     ranks = member(group, "gather")
     if ranks is None:
@@ -190,7 +229,18 @@ def scatter(
     group_src: int | None = None,
 ) -> Work | None:
     """Write the r-th tensor of a list to the tensor of rank r. Only the rank `src` passes a
-    list."""
+    list.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     out = plugrad.empty(1)
+    ...     parts = [plugrad.ones(1), plugrad.zeros(1)] if dist.get_rank() == 0 else None
+    ...     dist.scatter(out, parts, src=0)
+    ...     return out
+    >>> dist.run_ranks(program, 2)
+    [tensor([1.]), tensor([0.])]
+    """
     tensor = check_tensor(tensor, "scatter", "tensor")
     ranks = member(group, "scatter")
     if ranks is None:

@@ -38,6 +38,16 @@ def all_to_all_single(
     Args:
         output_split_sizes: the sizes of the parts of `output` along the first dimension; by default
             all are equal. `input_split_sizes` are those of the input.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     out = plugrad.empty(2)
+    ...     rank = dist.get_rank()
+    ...     dist.all_to_all_single(out, plugrad.tensor([10.0 * rank, 10.0 * rank + 1]))
+    ...     return out
+    >>> dist.run_ranks(program, 2)
+    [tensor([ 0., 10.]), tensor([ 1., 11.])]
     """
     out = check_tensor(output, "all_to_all_single", "output")
     tensor = check_tensor(input, "all_to_all_single", "input")
@@ -108,7 +118,18 @@ def all_to_all(
     async_op: bool = False,
 ) -> Work | None:
     """Send the r-th tensor of a list to rank r, and write the tensor from rank r to the r-th tensor
-    of another list. Tensors may differ in size."""
+    of another list. Tensors may differ in size.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     outs = [plugrad.empty(1), plugrad.empty(1)]
+    ...     rank = dist.get_rank()
+    ...     dist.all_to_all(outs, list(plugrad.tensor([10.0 * rank, 10.0 * rank + 1]).split(1)))
+    ...     return outs
+    >>> dist.run_ranks(program, 2)[1]
+    [tensor([1.]), tensor([11.])]
+    """
     ranks = member(group, "all_to_all")
     if ranks is None:
         return None

@@ -120,6 +120,15 @@ def reduce(
 
     Args:
         dst: the rank, by its global number; `group_dst` is its number in the group.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     x = plugrad.ones(1)
+    ...     dist.reduce(x, dst=0)
+    ...     return x
+    >>> dist.run_ranks(program, 2)
+    [tensor([2.]), tensor([1.])]
     """
     tensor = check_tensor(tensor, "reduce", "tensor")
     op = check_reduction(op, tensor, "reduce")
@@ -165,6 +174,15 @@ def reduce_scatter_tensor(
     Args:
         input: `size` times as many elements as the output; of shape (size * n, ...) or
             (size, n, ...).
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     out = plugrad.empty(1)
+    ...     dist.reduce_scatter_tensor(out, plugrad.tensor([1.0, 2.0]))
+    ...     return out
+    >>> dist.run_ranks(program, 2)
+    [tensor([2.]), tensor([4.])]
     """
     out = check_tensor(output, "reduce_scatter_tensor", "output")
     tensor = check_tensor(input, "reduce_scatter_tensor", "input")
@@ -205,7 +223,17 @@ def reduce_scatter(
     async_op: bool = False,
 ) -> Work | None:
     """Reduce the lists of all ranks elementwise, and write the r-th tensor of the result to
-    `output` of rank r."""
+    `output` of rank r.
+
+    >>> import plugrad
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     out = plugrad.empty(1)
+    ...     dist.reduce_scatter(out, [plugrad.ones(1), plugrad.zeros(1)])
+    ...     return out
+    >>> dist.run_ranks(program, 2)
+    [tensor([2.]), tensor([0.])]
+    """
     out = check_tensor(output, "reduce_scatter", "output")
     op = check_reduction(op, out, "reduce_scatter")
     ranks = member(group, "reduce_scatter")
