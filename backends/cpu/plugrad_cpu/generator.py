@@ -51,7 +51,7 @@ class CpuGenerator(SeededGenerator):
     """A stream of words of 32 bits; kernels read numbers from it.
 
     Attributes:
-        next_double: the second of the last pair of normal numbers, if nobody has had it yet.
+        next_double: the second of the last pair of normal numbers, if it is still unused.
     """
 
     def __init__(self, seed: int | None = None) -> None:

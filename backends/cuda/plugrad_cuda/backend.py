@@ -27,7 +27,7 @@ _DLPACK_MANAGED: Final = 13
 
 
 class NoArray:
-    """Stands for CuPy's arrays where CuPy is not to be had: there are none."""
+    """Stands for CuPy's array class if CuPy is not installed: it has no instances."""
 
 
 class CudaBackend(Backend):

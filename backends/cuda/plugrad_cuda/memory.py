@@ -130,9 +130,9 @@ def empty_cache() -> None:
 class LentMemory:
     """Memory that streams use which it was not made on.
 
-    CuPy's pool hands memory out again in the order of the stream that it was made on. What another
-    stream uses is therefore kept here until nobody else refers to it, and that stream has done
-    what it was given until then.
+    CuPy's pool hands memory out again in the order of the stream that it was made on. Memory that
+    another stream uses is therefore kept here until nothing else refers to it, and that stream has
+    finished its work up to then.
     """
 
     def __init__(self) -> None:

@@ -145,7 +145,7 @@ def _constant(value: Any) -> Array:
 
 
 def _of_the_host(result: Array) -> Array:
-    """An array of NumPy with a result, which may be written to: nobody else has the result."""
+    """A NumPy array with a result, which may be written to: nothing else refers to the result."""
     if result.nbytes < _SHARED:
         return np.array(result)
     result.block_until_ready()

@@ -79,8 +79,8 @@ def _gradient(report: OperatorReport, entry: Mapping[str, object]) -> list[tuple
 
 
 def _kernels(report: OperatorReport, backend: str, kind: str) -> list[str]:
-    """Who is asked, in order; where there is no kernel, how it is computed all the same. At the
-    end, the variants that cannot be used here, and why."""
+    """The kernels in the order in which they run; without a kernel, how the operator is computed.
+    At the end, the variants that cannot be used here, and why."""
     unused = report.unused.get(backend, {})
     variants = [one for one in report.variants.get(backend, []) if one not in unused]
     asked = [*variants, *report.kernels.get(backend, [])]

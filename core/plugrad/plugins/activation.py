@@ -17,7 +17,7 @@ def load_backend(name: str) -> Backend:
     """The backend of a device type, active; one thread activates it, others wait.
 
     Raises:
-        PluginError, BackendNotFoundError, ConfigError: it cannot be had; the message says why.
+        PluginError, BackendNotFoundError, ConfigError: it is not available; the message says why.
     """
     found: list[Backend] = []
 

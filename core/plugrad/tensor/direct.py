@@ -11,8 +11,8 @@ from plugrad.tensor.base import TensorBase, bump_version, is_inference
 
 
 def is_direct(tensor: Any) -> bool:
-    """Whether the tensor's array may be read and written to without an operator: nobody listens to
-    this thread, no transform maps over the tensor, and the array is memory that has the tensor's
+    """Whether the tensor's array may be read and written to without an operator: this thread has no
+    listener, no transform maps over the tensor, and the array is memory that has the tensor's
     values, not their conjugates or negatives."""
     asked: TensorBase = tensor
     state = current_state()

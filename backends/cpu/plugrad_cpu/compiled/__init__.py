@@ -42,7 +42,8 @@ def loops(name: str) -> Any:
 
 
 def loops_for(name: str, count: int) -> Any:
-    """The module if so many elements pay for it; fewer than `ENOUGH` do not have it loaded."""
+    """The module, if there are enough elements to be worth it; it is not loaded for fewer than
+    `ENOUGH`."""
     if count < SOME or (count < ENOUGH and f"{__name__}.{name}" not in sys.modules):
         return None
     return loops(name)

@@ -346,7 +346,7 @@ def _blocks_of_doubles(made: Array, out: Array, mean: float, std: float) -> None
 
 @compiled
 def normal_floats(key: Array, position: int, out: Array, mean: float, std: float) -> int:
-    """At least 16 normal numbers in float32, in blocks of 16; the last 16 are drawn anew if the
+    """At least 16 normal numbers in float32, in blocks of 16; the last 16 are drawn again if the
     last block is incomplete."""
     centre, width = np.float32(mean), np.float32(std)
     made = np.empty(_WORDS, np.uint32)

@@ -98,7 +98,7 @@ class _Inputs:
         return np.multiply(part, self.scale, self.memory("query", part.shape))
 
     def products(self, name: str, rows: Array, others: Array, heads: slice, columns: int) -> Array:
-        """Of rows of a block with rows of the key or the value, (heads, rows, columns)."""
+        """Products of rows of a block with rows of the key or the value, (heads, rows, columns)."""
         made = self.memory(name, (*rows.shape[:2], columns))
         return np.matmul(rows, others[heads, :columns].swapaxes(-1, -2), made)
 

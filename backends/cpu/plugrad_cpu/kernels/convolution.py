@@ -123,7 +123,7 @@ class _Geometry:
         return view.reshape(groups, channels // groups * math.prod(kernel), count)
 
     def pieces(self, rows: int, dtype: Any, length: int, size: int = _PIECE) -> Iterator[slice]:
-        """Slices of the columns of a run, of which each has so many rows."""
+        """Slices of the columns of a run, each with the given number of rows."""
         step = max(_LEAST_PIECE, size // max(1, rows * dtype.itemsize))
         for start in range(0, length, step):
             yield slice(start, min(start + step, length))

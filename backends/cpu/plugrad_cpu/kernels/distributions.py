@@ -162,7 +162,7 @@ def _binomial(uniform: Iterator[float], n: float, p: float, rounded: Rounded) ->
 
 
 def _rare(uniform: Iterator[float], n: float, p: float, rounded: Rounded) -> float:
-    """Of a probability of at most one half."""
+    """Numbers for a probability of at most one half."""
     if rounded(n * p) >= 10:
         return _many_successes(uniform, n, p, rounded)
     # Waiting times until each success are added.

@@ -65,7 +65,7 @@ def suits(a: Array) -> bool:
 
 
 def is_many(count: int, n: int) -> bool:
-    """Whether so many matrices are faster column by column, all of them at once."""
+    """Whether this many matrices are faster column by column, all of them together."""
     return count > 4 * n
 
 

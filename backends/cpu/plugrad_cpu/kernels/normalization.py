@@ -271,7 +271,7 @@ def _group_norm_backward_of_rows(
     weight: Array | None,
     mask: Mask,
 ) -> tuple[Any, Any, Any]:
-    """Of channels with one element each, (N, C) and (N, groups, channels of one)."""
+    """The gradients for channels with one element each, (N, C) and (N, groups, channels of one)."""
     to_input = to_weight = None
     if mask[0]:
         weighted = (grads if weight is None else grads * weight).reshape(inputs.shape)

@@ -146,7 +146,7 @@ def _one(a: Array) -> Any:
 
 
 def reciprocal(a: Array, out: Array | None = None) -> Any:
-    """Of complex numbers by division: NumPy's own gives nan for 0, and -0 where PyTorch has 0."""
+    """Complex numbers use division: NumPy's own gives nan for 0, and -0 where PyTorch has 0."""
     if a.dtype.kind == "c":
         return np.true_divide(as_operand(1, a.dtype), a, out=out)
     return np.reciprocal(a, out=out)

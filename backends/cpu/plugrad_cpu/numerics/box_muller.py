@@ -117,7 +117,7 @@ def _log(horner: _Horner, u: Array) -> Array:
 
 
 def _sine_and_cosine(horner: _Horner, x: Array) -> tuple[Array, Array]:
-    """Of 0 <= x <= 2 pi."""
+    """Sine and cosine for 0 <= x <= 2 pi."""
     octant = (x * FOUR_OVER_PI).astype(np.int32)
     octant += 1
     octant &= -2

@@ -81,7 +81,7 @@ class Correlation:
 
     @property
     def elements(self) -> int:
-        """Of the copy of a channel."""
+        """The number of elements in the copy of a channel."""
         return math.prod(self.cells) * self.stride[1] * self.stride[2]
 
     def turns(self, count: int) -> bool:
@@ -101,7 +101,7 @@ class Correlation:
         )
 
     def fits(self, count: int, least: int) -> bool:
-        """Whether vectors are filled, with at least so many positions in a plane."""
+        """Whether vectors are filled, with at least this number of positions in a plane."""
         positions = self.out[1] * self.out[2]
         return count * positions >= _POSITIONS and (positions >= least or self.turns(count))
 

@@ -45,8 +45,8 @@ def is_aligned(a: Array) -> bool:
 
 
 def _stand_in(like: Array) -> Array:
-    """An array in memory that nobody writes to, so that there is none; not aligned to more than
-    what all arrays are, since a plan asks for the alignment that it was made for."""
+    """An array whose memory is never written to, so it takes none. It has only the alignment that
+    all arrays have, since a plan requires the alignment that it was made for."""
     size = like.shape[0] * like.strides[0]
     memory = np.empty(size + 4 * _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % (2 * _ALIGNMENT) + _ALIGNMENT
@@ -98,7 +98,7 @@ plans: Final = _Plans()
 def transform_rows(read: Array, made: Array, forward: bool) -> None:
     """Transforms, not scaled, of the rows of one matrix into those of another.
 
-    Each row lies in one piece, and both matrices are aligned. Of real numbers the result is half
+    Each row lies in one piece, and both matrices are aligned. For real numbers the result is half
     of the spectrum.
     """
     key = (read.shape, read.strides, read.dtype, made.shape, made.strides, forward)

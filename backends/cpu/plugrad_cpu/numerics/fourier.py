@@ -55,7 +55,7 @@ class Transform:
         self.threads = threads
 
     def whole(self, a: Array, dims: Dims) -> Array:
-        """Of complex numbers."""
+        """The transform of complex numbers."""
         found = np.empty(a.shape, a.dtype)
         for dim in sorted(dims, reverse=True):
             self._pass(a, found, dim)
@@ -63,7 +63,8 @@ class Transform:
         return found
 
     def half(self, a: Array, dims: Dims) -> Array:
-        """Of real numbers: half of the spectrum in the last dimension, which is among `dims`."""
+        """The transform of real numbers: half of the spectrum in the last dimension, which is among
+        `dims`."""
         length = a.shape[-1]
         found = np.empty((*a.shape[:-1], length // 2 + 1), np.result_type(a.dtype, np.complex64))
         by_pairs = pair_loops(length, a.size, a.dtype)
@@ -204,8 +205,8 @@ def _roots_of_pairs(length: int, forward: bool, dtype: Any) -> tuple[Array, Arra
 
 
 def _pieces(read: Array, threads: int, block: int = _BLOCK) -> Iterator[Piece]:
-    """Parts (before, columns) of an array (before, n, columns) that fit into the cache; so many
-    that each thread has one."""
+    """Parts (before, columns) of an array (before, n, columns) that fit into the cache, at least
+    one for each thread."""
     before, length, columns = read.shape
     most = min(block // read.itemsize, math.ceil(read.size / threads))
     line = _LINE // read.itemsize

@@ -26,7 +26,7 @@ def _unsigned(size: int) -> np.dtype[Any]:
 
 
 def is_floating(a: Array) -> bool:
-    """Of NumPy's own kinds, and bfloat16."""
+    """Whether an array's dtype is one of NumPy's floating point dtypes, or bfloat16."""
     return a.dtype.kind in "fV"
 
 

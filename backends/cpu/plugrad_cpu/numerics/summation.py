@@ -51,7 +51,7 @@ def _part(length: int) -> int:
 
 
 def _of_lines(lines: Array) -> Array:
-    """Of the rows of a matrix."""
+    """The sums of the rows of a matrix."""
     length = lines.shape[1]
     ones = _ONES[lines.dtype]
     part = _part(length)

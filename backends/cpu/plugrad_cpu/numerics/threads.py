@@ -48,7 +48,7 @@ def _unless_told() -> int:
 
 
 def allow_threads(count: int) -> None:
-    """Let kernels and BLAS use so many threads from now on."""
+    """Let kernels and BLAS use this number of threads from now on."""
     _allowed.count = count
     _pool.cache_clear()
     limit_libraries()

@@ -46,7 +46,7 @@ class NCCLCarrier(Carrier):
     """Ranks that are processes, each with a GPU of its own.
 
     An operation goes to a stream of the carrier's, after what the calling thread's stream was given
-    so far. Who waits for it lets that stream wait, and not the host; with
+    so far. Waiting for a request makes the stream wait, not the host; with
     `PLUGRAD_NCCL_BLOCKING_WAIT=1` in the environment the host waits, too.
 
     Attributes:

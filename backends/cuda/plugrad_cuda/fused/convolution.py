@@ -144,7 +144,8 @@ def convolution(
     transposed: bool,
     groups: int,
 ) -> Any:
-    """Of images (N, C, ...) with filters (O, C / groups, ...), transposed (C, O / groups, ...)."""
+    """Convolve images (N, C, ...) with filters (O, C / groups, ...), transposed (C, O / groups,
+    ...)."""
     element = _taken(x, weight, bias)
     if element is None:
         return NotImplemented

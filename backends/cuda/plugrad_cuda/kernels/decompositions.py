@@ -85,7 +85,8 @@ class Decompositions(Family):
         return self.general("eigvals", a)
 
     def general(self, name: str, a: Array) -> Any:
-        """Of any square matrices; for nan, inf and what does not converge the host has errors."""
+        """Eigenvalues of any square matrices; nan, inf and failed convergence go to the host, which
+        raises."""
         if a.size == 0 or not self.ns.has_eig():
             return NotImplemented
         if self.ns.may_wait() and not bool(self.xp.isfinite(a).all()):

@@ -91,7 +91,7 @@ class Namespace:
         raise NotImplementedError
 
     def solve_triangular(self, a: Array, b: Array, trans: str, lower: bool, unit: bool) -> Array:
-        """X with A @ X = B, for `trans` "C" A.mH @ X = B. Of A only a triangle is read.
+        """X with A @ X = B, for `trans` "C" A.mH @ X = B. Only a triangle of A is read.
 
         Two matrices, or two batches (count, n, n) and (count, n, k).
         """

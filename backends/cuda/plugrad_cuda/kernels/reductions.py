@@ -195,7 +195,7 @@ class Reductions(Family):
         return self.xp.power(total, total.dtype.type(1 / order))
 
     def extreme_norm(self, magnitude: Array, order: float, dims: Shape, keepdim: bool) -> Any:
-        """Of nothing the norm is 0 or inf; CuPy's reductions refuse that."""
+        """The norm of no elements is 0 or inf; CuPy's reductions refuse that."""
         if _count(magnitude, dims) == 0:
             shape = self.total(magnitude, dims, keepdim).shape
             return self.xp.full(shape, 0.0 if order > 0 else math.inf, magnitude.dtype)

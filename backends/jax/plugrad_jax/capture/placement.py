@@ -22,7 +22,7 @@ class Placement:
     Attributes:
         anywhere: whether it was traced so that it can run on several devices.
         mesh: the devices that it runs on; None for a single one.
-        results: where its results are to be, None for what XLA decides; empty until it is settled.
+        results: the placements of its results, None if XLA decides; empty until known.
     """
 
     def __init__(self, count: int, named: Any, place: Any) -> None:

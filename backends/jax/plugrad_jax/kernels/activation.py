@@ -210,10 +210,10 @@ _traced: Final[dict[int, tuple[weakref.ref[Any], Array, Array]]] = {}
 def log_softmax(a: Array, dim: int, half_to_float: bool) -> Array:
     """In a trace it leaves its exponentials to the gradient.
 
-    XLA does not see that exp(result) is a quotient of what is there already, and computes it anew;
-    and what only one sum needs it computes inside that, one number after the other. With two
-    uses the exponentials are computed once, several at a time: a cross entropy of ten classes
-    with its gradient takes a fifth less.
+    XLA does not see that exp(result) is a quotient of values that it already has, and computes it
+    again; and it computes values that only one sum needs inside that sum, one number at a time.
+    With two uses the exponentials are computed once, several at a time: a cross entropy of ten
+    classes with its gradient takes a fifth less.
     """
     if not isinstance(a, jax.core.Tracer) or is_narrow(a) or a.size == 0 or a.ndim == 0:
         return _log_softmax_program(a, dim, half_to_float)

@@ -88,8 +88,8 @@ def triu_indices(row: int, col: int, offset: int, dtype: DTypeLike, device: int)
 
 
 def drawing(*static: int) -> Callable[[Kernel], Kernel]:
-    """Compile a function of a key and other arguments, anew for each value of those at the
-    positions `static`; the compiled one takes a generator in the place of the key."""
+    """Compile a function of a key and other arguments, again for each value of those at the
+    positions `static`; the compiled function takes a generator in place of the key."""
 
     def decorate(draw: Kernel) -> Kernel:
         @compiled(*static)
@@ -143,8 +143,8 @@ def _normal(key: Any, size: Shape, dtype: DTypeLike) -> Array:
 def _integers(key: Any, low: Any, count: Any, size: Shape, dtype: DTypeLike) -> Array:
     """`low` and `count`, the number of integers, are taken modulo 2**64: 0 stands for all.
 
-    Of 2**64 equally likely numbers the rest modulo `count` is taken; what that prefers some
-    integers by is less than one in 2**64 / count.
+    Takes one of 2**64 equally likely numbers modulo `count`; this favours some integers by less
+    than one in 2**64 / count.
     """
     bits = jax.random.bits(key, size, jnp.uint64)
     offset = jnp.where(count == 0, bits, bits % jnp.maximum(count, 1))

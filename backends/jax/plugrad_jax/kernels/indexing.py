@@ -220,7 +220,7 @@ def _index(array: Array, indices: Indices) -> tuple[Array, Outside]:
 
 
 def _outside(array: Array, indices: Indices) -> Outside:
-    """Of all indices: whether one is out of range, its dimension and the first such index."""
+    """For all indices: whether one is out of range, its dimension and the first such index."""
     dims = [dim for dim, index in enumerate(indices) if index is not None]
     checked = [outside(jnp.asarray(indices[dim]), array.shape[dim], wrap=True) for dim in dims]
     bad = jnp.stack([flag for flag, _ in checked])

@@ -100,8 +100,8 @@ def batch_norm(
     momentum: Any,
     eps: Any,
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """The normalised input; when training, mean and 1 / deviation of each channel; and the running
-    statistics as they are to be."""
+    """The normalised input; when training, mean and 1 / deviation of each channel; and the new
+    running statistics."""
     wide: Any = _wide(x)
     if training:
         mean = jnp.mean(wide, _over(x))

@@ -60,7 +60,7 @@ class Questions:
                 return value
 
     def confirm(self, question: str) -> None:
-        """Abort unless the user agrees, or nobody is asked."""
+        """On a terminal, ask the user, and abort unless they agree; elsewhere, go on."""
         if self.asking:
             typer.confirm(question, default=True, abort=True)
 

@@ -439,7 +439,7 @@ def find_key(name: str) -> DispatchKey:
 
 
 def backend_by_number(number: int) -> ActiveBackend | None:
-    """The active backend that was handed out dispatch bit `number`."""
+    """The active backend with the dispatch bit `number`."""
     for active in list(_active.values()):
         if active.number == number:
             return active

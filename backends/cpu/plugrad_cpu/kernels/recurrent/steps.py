@@ -59,7 +59,7 @@ def split_planes(memory: Array, sizes: Sizes, count: int) -> list[Array]:
 
 
 def resized(state: Array, start: Array, size: int) -> Array:
-    """A state for so many sequences: some have ended, or begin with `start`."""
+    """A state for another number of sequences: some have ended, or begin with `start`."""
     have = len(state)
     if size <= have:
         return state if size == have else state[:size]

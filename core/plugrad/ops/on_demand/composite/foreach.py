@@ -98,7 +98,8 @@ def _recorded_together(each: Function) -> Function:
 
 
 def _of_one_node(factory: Callable[[str], Function]) -> Callable[[str], Function]:
-    """Of what a factory makes, those in place record each tensor by itself, the others together."""
+    """A factory whose operators record all tensors in one node; in-place ones record each tensor by
+    itself."""
 
     def make(name: str) -> Function:
         each = factory(name)
