@@ -57,6 +57,7 @@ def test_a_thread_that_the_program_starts_has_a_lane_with_its_calls_and_passes()
     assert [call["op"] for call in data["calls"] if call["thread"] == 0] == ["ones", "zeros"]
     product = next(call for call in data["calls"] if call["op"] == "mul.Scalar")
     assert product["thread"] == 1
+    assert product["source"] is not None
     source, line = product["source"]
     text = data["sources"][source]["lines"][line - data["sources"][source]["first"]]
     assert text.endswith("# the line of the thread")
