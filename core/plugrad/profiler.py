@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # Interpreted: it warns at its caller's line, and compiled code has no frames to count.
 import enum
+import html
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -234,6 +235,13 @@ class profile(Scope):
             raise AssertionError("Expected profiling results")
         return self._window
 
+    def __str__(self) -> str:
+        """The table of the last recording."""
+        return repr(self) if self._window is None else str(self._window)
+
+    def _repr_html_(self) -> str:
+        return html.escape(repr(self)) if self._window is None else self._window._repr_html_()
+
     def events(self) -> EventList | None:
         """The events of the last recording."""
         return self._finished().function_events
@@ -252,6 +260,10 @@ class profile(Scope):
     def export_chrome_trace(self, path: str) -> None:
         """Write a trace that https://ui.perfetto.dev and chrome://tracing show."""
         self._finished().export_chrome_trace(path)
+
+    def export_html(self, path: str) -> None:
+        """Write a page: a flame graph for each thread, and memory with ``profile_memory=True``."""
+        self._finished().export_html(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write a line per event, for flame graphs; only with `with_stack=True`."""

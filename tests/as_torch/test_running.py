@@ -79,6 +79,15 @@ def test_a_module_runs_with_its_options_and_exit_code(run: Run, tmp_path: Path) 
     assert run("-m", "plugrad.cli", "run", *words, code=7).stdout == expected
 
 
+def test_messages_name_the_command_that_was_called(run: Run) -> None:
+    pytest.importorskip("typer")
+    for command in (("plugrad.as_torch",), ("plugrad.cli", "run")):
+        called = "plugrad run" if len(command) == 2 else "python -m plugrad.as_torch"
+        assert run("-m", *command, code=1).stderr.startswith(f"usage: {called} [")
+        assert run("-m", *command, "--help").stdout.startswith(f"usage: {called} [")
+        assert run("-m", *command, "no.py", code=1).stderr.startswith(f"{called}: can't open")
+
+
 @pytest.mark.parametrize("words", [("program.py", "-x"), ("-m", "program", "-x")])
 def test_the_cpu_draws_for_all_devices_if_asked_to(
     run: Run, tmp_path: Path, words: tuple[str, ...]

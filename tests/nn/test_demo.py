@@ -165,6 +165,17 @@ def test_a_finished_run_goes_on_for_more_epochs_only(tmp_path: Path) -> None:
     assert len(metrics["accuracy_by_epoch"]) == 3
 
 
+def test_a_run_that_was_stopped_before_its_report_reports_when_it_is_resumed(
+    tmp_path: Path,
+) -> None:
+    quick(tmp_path)
+    metrics = tmp_path / "digits-mlp-1" / "metrics.json"
+    before = json.loads(metrics.read_text())
+    metrics.unlink()
+    assert quick_resume(tmp_path).exit_code == 0
+    assert json.loads(metrics.read_text())["accuracy_by_epoch"] == before["accuracy_by_epoch"]
+
+
 def test_without_a_run_there_is_nothing_to_resume(tmp_path: Path) -> None:
     result = quick_resume(tmp_path)
     assert result.exit_code == 2
@@ -287,3 +298,11 @@ def test_several_processes_need_a_package(tmp_path: Path, monkeypatch: pytest.Mo
     result = quick(tmp_path, "--processes", "2")
     assert result.exit_code == 2
     assert "pip install 'plugrad-distributed[mpi]'" in result.output
+
+
+def test_help_names_the_defaults_that_are_used() -> None:
+    from plugrad_nn.demo.defaults import BATCH_SIZES, EPOCHS
+
+    told = " ".join(run("--help").output.split())
+    for values in (EPOCHS, BATCH_SIZES):
+        assert f"[default: {values['digits']}, for text {values['text']}" in told

@@ -328,8 +328,27 @@ def test_after_so_many_events_the_recording_says_that_it_is_not_whole() -> None:
         for _ in range(50):
             x = x + 1
     validate(recording.data)
-    assert recording.data["about"]["truncated"] == "after 20 events"
+    about = recording.data["about"]
+    assert about["truncated"] == "The recording ends after 20 events, its limit."
     assert len(recording.data["events"]) < 40
+
+
+def test_a_recording_says_which_error_ended_its_block() -> None:
+    def fail(x: Any) -> None:
+        raise ValueError("too much\nof it")
+
+    recording = plugrad.viewer.record()
+    with pytest.raises(ValueError, match="too much"), recording:
+        fail(plugrad.ones(2).exp())
+    validate(recording.data)
+    assert recording.data["about"]["truncated"] == "The block ended with ValueError: too much"
+    assert recording.data["calls"][-1]["op"] == "exp"
+
+
+def test_a_recording_of_nothing_says_so() -> None:
+    with plugrad.viewer.record() as recording:
+        pass
+    assert "Nothing was recorded" in str(recording.data["about"]["truncated"])
 
 
 def test_a_recording_can_be_entered_once_and_read_afterwards() -> None:

@@ -36,7 +36,7 @@ def certify(
     if level not in ("", "core", "full"):
         raise fail(f"--level must be core or full, got {level!r}")
     if importlib.util.find_spec("pytest") is None:
-        raise fail("plugrad certify needs pytest: pip install plugrad[testing]", code=1)
+        raise fail("plugrad certify needs pytest: pip install 'plugrad[testing]'", code=1)
     find_backend(backend)  # or a message, not pytest's
     options = [f"--plugrad-backend={backend}"]
     options += [f"--plugrad-level={level}"] if level else []

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _UNLIMITED: Final = 10_000
 # A column that may be broken into lines is not made narrower than its longest word, up to this.
 _WORD: Final = 32
+# Between two columns, with the table's edges.
+_BETWEEN: Final = 3
 
 
 def width_of(stream: IO[str]) -> int:
@@ -66,36 +68,82 @@ def print_table(
     rows: Iterable[Iterable[str]],
     least: Mapping[str, int] | None = None,
 ) -> None:
-    """A table.
+    """A table; where the screen is too narrow for one, a paragraph for each row.
 
     Args:
         columns: by heading, whether cells may be broken into lines.
         least: by heading, how narrow a column may get; by default as its longest word.
     """
+    cells = [list(row) for row in rows]
+    screen = console()
+    widths = _column_widths(columns, cells, least or {}, screen.width)
+    if widths is None:
+        _print_paragraphs(columns, cells)
+        return
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    cells = [list(row) for row in rows]
     has_head = any(heading.strip() for heading in columns)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=has_head)
-    for place, (heading, may_wrap) in enumerate(columns.items()):
-        words = [word for row in cells for word in row[place].split()]
-        longest = min(_WORD, max(map(len, words), default=1))
-        width = longest if least is None or heading not in least else least[heading]
-        table.add_column(
-            heading, no_wrap=not may_wrap, overflow="fold", min_width=width if may_wrap else None
-        )
+    for heading, width in zip(columns, widths, strict=True):
+        table.add_column(heading, overflow="fold", width=width)
     for row in cells:
         # As text: a schema's brackets are not markup.
         table.add_row(*map(Text, row))
-    screen = console()
     if screen.is_terminal:
         screen.print(table)
         return
     with screen.capture() as capture:
         screen.print(table)
     typer.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def _column_widths(
+    columns: Mapping[str, bool],
+    cells: list[list[str]],
+    least: Mapping[str, int],
+    available: int,
+) -> list[int] | None:
+    """How wide each column is so that nothing is cut off; None if that is not possible."""
+    widths, floors = [], []
+    for place, (heading, may_wrap) in enumerate(columns.items()):
+        texts = [heading.strip(), *(row[place] for row in cells)]
+        natural = max(len(line) for text in texts for line in text.split("\n"))
+        longest = max((len(word) for text in texts for word in text.split()), default=1)
+        widths.append(natural)
+        floors.append(least.get(heading, longest) if may_wrap else natural)
+    room = available - _BETWEEN * len(columns)
+    # Words of one column after the other are broken, before the table is given up.
+    for limit in (_WORD, _WORD * 3 // 4, _WORD // 2):
+        lowest = [
+            min(floor, limit) if wraps else floor
+            for floor, wraps in zip(floors, columns.values(), strict=True)
+        ]
+        if sum(lowest) <= room:
+            break
+    else:
+        return None
+    while sum(widths) > room:
+        # The widest is narrowed first.
+        place = max(range(len(widths)), key=lambda one: (widths[one] > lowest[one], widths[one]))
+        widths[place] -= 1
+    return widths
+
+
+def _print_paragraphs(columns: Mapping[str, bool], cells: list[list[str]]) -> None:
+    """Each row as lines: the first cell, and below it the others with their headings."""
+    width = width_of(sys.stdout)
+    for row in cells:
+        first, *others = (
+            (heading.strip(), text)
+            for heading, text in zip(columns, row, strict=True)
+            if text.strip()
+        )
+        typer.echo("\n" + wrapped(first[1], width))
+        for heading, text in others:
+            typer.echo(wrapped(f"{heading}: {text}" if heading else text, width, "  "))
+    typer.echo()
 
 
 def print_line(text: str = "", style: str = "", indent: str = "") -> None:

@@ -14,6 +14,7 @@ from plugrad_as_torch.checking import Lack, files_of, lacking
 from plugrad_as_torch.running import USAGE
 from plugrad_as_torch.running import run as run_program
 
+_COMMAND: Final = "plugrad run"
 # The modules that start a program.
 _STARTING: Final = ("plugrad_as_torch.running", "runpy")
 
@@ -37,10 +38,10 @@ def run(context: typer.Context) -> None:
     """
     words = context.args
     if words[:1] in (["-h"], ["--help"]):
-        typer.echo(USAGE.replace("python -m plugrad.as_torch", "plugrad run"))
+        typer.echo(USAGE.format(command=_COMMAND))
         return
     try:
-        run_program(words)
+        run_program(words, _COMMAND)
     except Exception as error:
         # As Python prints it; typer would show the code around each line, including its own code.
         traceback.print_exception(error.with_traceback(_of_program(error.__traceback__)))

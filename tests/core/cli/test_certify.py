@@ -49,7 +49,7 @@ def test_without_pytest_it_says_what_to_install(
     )
     done = run("certify", "cpu")
     assert done.exit_code == 1
-    assert "pip install plugrad[testing]" in done.stderr
+    assert "pip install 'plugrad[testing]'" in done.stderr
     assert commands == []
 
 

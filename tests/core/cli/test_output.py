@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 
 import pytest
 
@@ -51,3 +52,20 @@ def test_columns_says_how_wide_a_pipe_is(
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 40
     assert " ".join(" ".join(lines[3:]).split()) == f"one {SENTENCE}"
+
+
+@pytest.mark.parametrize("width", [12, 25, 40, 60, 80])
+def test_a_table_loses_nothing_at_any_width(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [
+        ("nn", "plugrad-nn 0.2.0", "loaded", "plugrad.nn, plugrad.multiprocessing, plugrad.hub"),
+        ("special", "plugrad-special 0.2.0", "loaded", "plugrad.quasirandom, 138 operators"),
+    ]
+    print_table({"NAME": False, "DISTRIBUTION": True, "STATUS": False, "PROVIDES": True}, rows)
+    printed = capsys.readouterr().out
+    # Headings, in capitals, may be repeated; cells may be broken anywhere.
+    shown = Counter(char for char in printed if char.islower() or char in ".,0123456789-")
+    assert shown == Counter("".join("".join(row) for row in rows).replace(" ", ""))
+    assert max(map(len, printed.splitlines())) <= max(width, len("plugrad.multiprocessing,") + 2)

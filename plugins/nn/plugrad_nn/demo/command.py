@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,7 @@ import plugrad
 from plugrad.plugins.selection import Choice, choose_device
 from plugrad_nn.demo import advice
 from plugrad_nn.demo import processes as _processes
+from plugrad_nn.demo.defaults import BATCH_SIZES, EPOCHS
 from plugrad_nn.demo.runs import RunError
 
 NEEDS_EXTRAS = "the demo needs {}: pip install 'plugrad-nn[demo]'"
@@ -31,6 +33,10 @@ class ModelName(StrEnum):
 
     CNN = "cnn"
     MLP = "mlp"
+
+
+def _by_program(values: Mapping[str, int]) -> str:
+    return f"[default: {values['digits']}, for text {values['text']}]"
 
 
 def demo(
@@ -51,10 +57,10 @@ def demo(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="How often to go over the data.  [default: 15, for text 10]"),
+        typer.Option(min=1, help=f"How often to go over the data.  {_by_program(EPOCHS)}"),
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(min=2, help="Samples per step.  [default: 32, for text 16]")
+        int | None, typer.Option(min=2, help=f"Samples per step.  {_by_program(BATCH_SIZES)}")
     ] = None,
     lr: Annotated[float, typer.Option(help="Initial learning rate of AdamW.")] = 3e-3,
     seed: Annotated[int, typer.Option(help="Decides split, weights, order and dropout.")] = 0,
@@ -95,7 +101,7 @@ def demo(
     pictures. Ctrl-C stops a run; --resume takes it up again.
     """
     if batch_size is None:
-        batch_size = 16 if program is Program.TEXT else 32
+        batch_size = BATCH_SIZES[program]
     options = locals()
     _check(options)
     if processes > 1 and not _processes.is_rank():

@@ -7,13 +7,14 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
 import plugrad
 from plugrad.plugins.selection import Choice, how_to_choose
 from plugrad_nn.demo import advice, runs
+from plugrad_nn.demo.defaults import EPOCHS
 from plugrad_nn.demo.digits import DigitsTask
 from plugrad_nn.demo.outcome import outcome
 from plugrad_nn.demo.processes import Ranks
@@ -21,7 +22,8 @@ from plugrad_nn.demo.text import TextTask
 from plugrad_nn.demo.training import Recipe, Task, Training, one_step, time_steps
 from plugrad_nn.demo.watching import watcher
 
-EPOCHS = {"digits": 15, "text": 40}
+# The figures of a run that has ended.
+METRICS: Final = "metrics.json"
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,14 @@ class _Running:
         self._console = console
         self._ranks = ranks
         self._before: dict[str, Any] | None = None
+        self._reported = False
         # Only the first of several processes has a folder.
         self._folder: Path | None = None
         if run.resume:
             folder = runs.resumed(run.runs, run.task_name(), run.name)
             self._before = runs.kept(folder)
+            # A run may be stopped after its last epoch, and before this.
+            self._reported = (folder / METRICS).exists()
             self._folder = folder if first else None
         elif first:
             self._folder = runs.new_folder(run.runs, run.task_name(), run.name)
@@ -127,17 +132,18 @@ class _Running:
         training = Training(task, model, recipe)
         count = sum(parameter.numel() for parameter in model.parameters())
         together = f" on {self._ranks.count} processes" if self._ranks is not None else ""
+        if self._before is not None:
+            training.take_up(self._before)
+            if training.done >= recipe.epochs and self._reported:
+                raise runs.RunError(
+                    f"{self._folder} is finished, with {_epochs(training.done)}: "
+                    f"--epochs {2 * training.done} goes on"
+                )
         self._say(
-            f"Training {task.name} ({count:,} parameters){together}: {recipe.epochs} epochs of "
+            f"Training {task.name} ({count:,} parameters){together}: {_epochs(recipe.epochs)} of "
             f"{task.steps(recipe)} steps, seed {recipe.seed}, into {self._folder}/"
         )
         if self._before is not None:
-            training.take_up(self._before)
-            if training.done >= recipe.epochs:
-                raise runs.RunError(
-                    f"{self._folder} is finished, with {training.done} epochs: "
-                    f"--epochs {2 * training.done} goes on"
-                )
             self._say(f"Going on after epoch {training.done}")
         return training
 
@@ -163,7 +169,7 @@ class _Running:
         described = {"task": training.task.name, "seed": str(training.recipe.seed)}
         model = folder / "model.safetensors"
         plugrad.save(training.model.state_dict(), model, metadata=described)
-        (folder / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
+        (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n")
         if self._run.record:
             self._record(training, folder / "replay.html")
         self._say(f"[bold]{found.headline}[/], after {seconds:.1f} s of training")
@@ -211,6 +217,10 @@ def compared(run: Run, choices: list[Choice]) -> list[dict[str, Any]]:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         console.print("  ".join(cells).rstrip(), soft_wrap=True)
     return found
+
+
+def _epochs(count: int) -> str:
+    return f"{count} epoch{'s' * (count != 1)}"
 
 
 def _step_line(captured: float | None, eager: float, choice: Choice) -> str:

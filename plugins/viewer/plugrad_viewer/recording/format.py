@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 class About(TypedDict):
-    """About the whole recording; `truncated` says why it ends early."""
+    """About the whole recording; `truncated` says why it ends early, or is empty."""
 
     title: str
     plugrad: str

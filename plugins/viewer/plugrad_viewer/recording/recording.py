@@ -39,7 +39,7 @@ class Recording:
         self._start = 0
         self._about: About = about_now(self._title)
         self._data: Data | None = None
-        self._truncated = False
+        self._early = ""
 
     def __enter__(self) -> Recording:
         if self._state != "new":
@@ -61,7 +61,10 @@ class Recording:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._truncated = self._recorder.full
+        if self._recorder.full:
+            self._early = f"The recording ends after {self._limit} events, its limit."
+        elif error is not None:
+            self._early = f"The block ended with {_first_line(error)}"
         self._stack.close()
         self._state = "done"
 
@@ -130,7 +133,9 @@ class Recording:
             if place is not None:
                 call["source"] = [parts[place], place[1]]
         place_nodes(found.nodes, recorder.names.modules)
-        truncated = f"after {self._limit} events" if self._truncated else None
+        truncated = self._early or None
+        if truncated is None and not found.events:
+            truncated = "Nothing was recorded: the block called no operator."
         return {
             "version": VERSION,
             "about": {**self._about, "truncated": truncated},
@@ -141,6 +146,11 @@ class Recording:
             "nodes": found.nodes,
             "events": found.events,
         }
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:

@@ -99,3 +99,18 @@ def test_activities_that_cannot_be_measured_are_warned_of() -> None:
         profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
     with pytest.raises(AssertionError, match="No valid profiler activities found"):
         profile(activities=[])
+
+
+def test_both_profiles_are_shown_and_written_alike(tmp_path: Path) -> None:
+    """Oracle: the profile of plugrad.autograd.profiler, whose table and pages have tests."""
+    waiting = profile()
+    assert str(waiting) == repr(waiting)
+    assert "profile" in waiting._repr_html_()
+    x = plugrad.ones(2)
+    with profile() as prof:
+        x * 2
+    assert "plugrad::mul" in str(prof)
+    assert str(prof) == str(prof.events())
+    assert "plugrad::mul" in prof._repr_html_()
+    prof.export_html(str(tmp_path / "profile.html"))
+    assert "plugrad::mul" in (tmp_path / "profile.html").read_text()
