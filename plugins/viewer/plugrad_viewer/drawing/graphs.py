@@ -45,7 +45,7 @@ def nodes_behind(ends: Sequence[Any], params: Any) -> tuple[list[Node], list[Mod
     names = Names()
     for name, tensor in named(params).items():
         names.name(tensor, name)
-    roots = []
+    roots: list[Any] = []
     for end in ends:
         if isinstance(end, plugrad.autograd.graph.Node):
             roots.append(end)
