@@ -62,9 +62,11 @@ def _validate_tables(data: Any) -> None:
             assert 0 <= call["source"][1] - source["first"] < len(source["lines"])
         for step in call["steps"]:
             assert set(step) == set(get_type_hints(form.Step))
+            assert 0 <= step["keyset"] < len(data["keysets"])
             assert call["start"] <= step["start"] <= step["end"] <= call["end"]
         for value in call["inputs"] + call["outputs"]:
             assert set(value) == set(get_type_hints(form.Value))
+        assert not call["raised"] or not call["outputs"]
     for node in nodes:
         assert node["kind"] in ("function", "leaf", "root")
         assert -1 <= node["call"] < len(calls)

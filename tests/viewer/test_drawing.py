@@ -189,6 +189,24 @@ def test_errors_name_what_was_expected() -> None:
         plugrad.viewer.draw(nn.ReLU(), plugrad.ones(2))
 
 
+def test_a_model_without_its_inputs_is_told_what_to_pass() -> None:
+    with pytest.raises(
+        TypeError,
+        match=r"draw\(model, \*inputs\): expected the inputs of the model, got none for Net",
+    ):
+        plugrad.viewer.draw(Net())
+
+    class Constant(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(plugrad.ones(2))
+
+        def forward(self) -> Any:
+            return self.weight.exp()
+
+    assert "ExpBackward0" in plugrad.viewer.draw(Constant()).svg
+
+
 def test_ten_thousand_nodes_are_drawn() -> None:
     x = plugrad.ones(2, requires_grad=True)
     y = x

@@ -51,6 +51,102 @@ def test_forward_lists_calls_their_way_through_the_keys_and_the_lines_they_come_
     assert y.grad_fn is not None
 
 
+def test_each_step_has_the_key_set_that_the_dispatcher_looked_at() -> None:
+    x = plugrad.ones(2, requires_grad=True)
+    with plugrad.viewer.record() as recording:
+        x.exp()
+    data = recording.data
+    validate(data)
+    (call,) = data["calls"]
+    sets = [data["keysets"][step["keyset"]] for step in call["steps"]]
+    # That of the tensor, then what the autograd kernel leaves of it: as exp writes nothing in
+    # place, ADInplaceOrView has no kernel for it.
+    assert sets == [["AutogradCPU", "ADInplaceOrView", "CPU"], ["ADInplaceOrView", "CPU"]]
+    assert [step["key"] for step in call["steps"]] == ["AutogradCPU", "CPU"]
+
+
+def test_a_call_that_raises_is_told_from_one_that_returns() -> None:
+    with plugrad.viewer.record() as recording, pytest.raises(RuntimeError):
+        plugrad.ones(2, 3) @ plugrad.ones(2, 3)
+    data = recording.data
+    validate(data)
+    raised = {call["op"]: call["raised"] for call in data["calls"]}
+    assert raised.pop("ones") is False
+    assert raised["matmul"]
+    assert all(raised.values())
+
+
+def test_nodes_have_sequence_numbers_in_the_order_of_forward_and_accumulators_the_highest() -> None:
+    x = plugrad.ones(2, requires_grad=True)
+    with plugrad.viewer.record() as recording:
+        y = x.exp()
+        loss = (y * 3).sum()
+    data = recording.data
+    validate(data)
+    numbers = {node["name"]: node["sequence"] for node in data["nodes"]}
+    assert numbers.pop("AccumulateGrad") == -1
+    assert y.grad_fn is not None
+    assert numbers["ExpBackward0"] == y.grad_fn._sequence_nr()
+    assert numbers["SumBackward0"] == loss.grad_fn._sequence_nr()  # type: ignore[union-attr]
+    assert sorted(numbers, key=lambda name: numbers[name]) == [
+        "ExpBackward0",
+        "MulBackward0",
+        "SumBackward0",
+    ]
+
+
+def test_saved_tensors_have_the_version_at_which_they_were_saved() -> None:
+    weight = plugrad.ones(2, requires_grad=True)
+    x = plugrad.ones(2)
+    with plugrad.viewer.record() as recording:
+        first = weight * x
+        x.add_(1)
+        second = weight * x
+    data = recording.data
+    validate(data)
+    versions = [
+        saved["version"]
+        for node in data["nodes"]
+        for saved in node["saved"]
+        if saved["name"] == "other"
+    ]
+    assert versions == [0, 1]
+    assert x._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        (first + second).sum().backward()
+
+
+def test_grad_of_inputs_captures_instead_of_accumulating() -> None:
+    x = plugrad.ones(2, requires_grad=True)
+    w = plugrad.ones(2, requires_grad=True)
+    with plugrad.viewer.record() as recording:
+        y = x.exp()
+        loss = (y * w).sum()
+        plugrad.autograd.grad(loss, [x, y], retain_graph=True)
+        loss.backward(inputs=[w])
+    data = recording.data
+    validate(data)
+    number = by_name({"nodes": [node for node in data["nodes"] if node["kind"] != "leaf"]})
+    assert len(number) == 3
+    captures = events(data, "capture")
+    labels = [data["nodes"][event["n"]]["label"] for event in captures]
+    assert names(data, "capture") == ["ExpBackward0", "AccumulateGrad"]
+    assert labels == ["", "x"]
+    assert [(event["i"], event["bytes"]) for event in captures] == [(0, 8), (0, 8)]
+    # y is on the way to x, so its node runs after the capture; that of x does not.
+    course = [
+        (event["k"], data["nodes"][event["n"]]["name"])
+        for event in data["events"]
+        if event["k"] in ("pop", "capture", "run")
+    ]
+    assert course[4:9] == [
+        *(("pop", "ExpBackward0"), ("capture", "ExpBackward0"), ("run", "ExpBackward0")),
+        *(("pop", "AccumulateGrad"), ("capture", "AccumulateGrad")),
+    ]
+    # backward(inputs=...) accumulates.
+    assert [event["label"] for event in events(data, "grad")] == ["w"]
+
+
 def test_operators_within_an_operator_are_its_children() -> None:
     x = plugrad.ones(3)
     with plugrad.viewer.record() as recording:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from plugrad.autograd.variable.accumulate_grad import AccumulateGradBase
+from plugrad.dispatch.keys import keys_of
 from plugrad.graph.node import Node
 from plugrad.graph.saved_tensor import kept_by, saving_fields
 from plugrad.tensor.base import TensorBase
@@ -71,3 +72,9 @@ def note_of(node: Node, key: object) -> Any:
     """What the caller has noted of a node by a key, or None."""
     notes = node._extra
     return None if notes is None else notes.get(key)
+
+
+def key_names(keyset: int) -> tuple[str, ...]:
+    """Names of the dispatch keys in a key set, as a trace or a journal hears it, the highest
+    first."""
+    return tuple([key.name for key in keys_of(keyset)])

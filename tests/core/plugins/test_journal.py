@@ -65,8 +65,10 @@ def test_nodes_are_written_once_with_what_they_lead_to_and_save() -> None:
         x.exp().sum().backward()
     book.close()
     leaf, exp, total = of_kind(book, "node")
-    assert leaf[1:] == (1, "AccumulateGrad", -1, "leaf", (2,), [], [])
-    assert exp[1:] == (0, "ExpBackward0", -1, None, (2,), [[1, 0]], [("result", (2,), x.dtype, 8)])
+    assert leaf[1:] == (1, "AccumulateGrad", -1, "leaf", (2,), [], [], 2**64 - 1)
+    saved = [("result", (2,), x.dtype, 8, 0)]
+    assert exp[1:-1] == (0, "ExpBackward0", -1, None, (2,), [[1, 0]], saved)
+    assert total[-1] == exp[-1] + 1  # sequence numbers, in the order of forward
     assert total[2] == "SumBackward0"
     assert labels == [(x, "test_nodes_are_written_once_with_what_they_lead_to_and_save")]
     assert [event[1] for event in of_kind(book, "run")] == [total[1], 0, 1]
@@ -93,6 +95,48 @@ def test_what_a_node_calls_has_no_line_and_what_a_users_backward_calls_has() -> 
     assert lines["mul"] is None  # of the formula of cos
 
 
+def test_saved_tensors_have_the_version_that_they_had_when_they_were_saved() -> None:
+    class Keep(plugrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, value: Any) -> Any:
+            ctx.save_for_backward(value)
+            return value * 2
+
+    book = new_book()
+    x = plugrad.ones(2)
+    x.add_(1)
+    x.add_(1)
+    w = plugrad.ones(2, requires_grad=True)
+    with watching(Journal(book)):
+        product = w * x
+        x.add_(1)
+        kept = Keep.apply(product).sum()
+        with plugrad.autograd.graph.saved_tensors_hooks(lambda t: "packed", lambda p: x):
+            packed = w * x
+    book.close()
+    versions = {node[2]: {each[0]: each[4] for each in node[7]} for node in of_kind(book, "node")}
+    assert versions["KeepBackward"] == {"tensors[0]": 0}
+    (first, second) = [node[7] for node in of_kind(book, "node") if node[2] == "MulBackward0"]
+    assert [(each[0], each[4]) for each in first] == [("other", 2)]
+    assert [(each[0], each[2], each[4]) for each in second] == [("other", None, 3)]
+    assert kept.requires_grad
+    assert packed.requires_grad
+
+
+def test_a_queued_node_tells_which_of_its_gradients_are_captured() -> None:
+    book = new_book()
+    x = plugrad.ones(2, requires_grad=True)
+    y = x.exp()
+    loss = y.sum()
+    with watching(Journal(book)):
+        plugrad.autograd.grad(loss, [x, y], retain_graph=True)
+        loss.backward()
+    names = {node[1]: node[2] for node in of_kind(book, "node")}
+    ready = [(names[event[1]], event[4]) for event in of_kind(book, "ready")]
+    order = ("SumBackward0", "ExpBackward0", "AccumulateGrad")
+    assert ready == list(zip(order * 2, [(), (0,), (0,), (), (), ()], strict=True))
+
+
 def test_memory_comes_with_a_result_and_goes_when_it_is_freed() -> None:
     book = new_book()
     x = plugrad.ones(4)
@@ -110,6 +154,9 @@ def test_an_error_ends_steps_and_calls() -> None:
         plugrad.ones(2, 3) @ plugrad.ones(2, 3)
     kinds = [event[2] for event in read(book)]
     assert kinds.count("call") == kinds.count("end")
+    nodes = [event[2] for event in of_kind(book, "end")]
+    assert nodes[:2] == [-1, -1]  # the arguments were made
+    assert set(nodes[2:]) == {-2}
     assert kinds.count("step") == kinds.count("back")
 
 

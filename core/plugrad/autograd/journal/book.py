@@ -246,7 +246,8 @@ class Book:
         if node._edge_count == 0 and isinstance(node, AccumulateGradBase):
             leaf = node.variable
             label = self.label(leaf, frame)
-            fields.extend((NODE, number, name_of(node), -1, label, sizes_of(leaf), (), 0))
+            order = node._sequence_nr()
+            fields.extend((NODE, number, name_of(node), -1, label, sizes_of(leaf), (), order, 0))
             return
         edges: list[int] = []
         for place in range(node._edge_count):
@@ -261,7 +262,8 @@ class Book:
             shape = metadata.shape
         notes = node._extra
         maker: int = -1 if notes is None or len(notes) == 1 else notes.get(self.maker, -1)
-        fields.extend((NODE, number, name_of(node), maker, None, shape, tuple(edges), saved))
+        fields.extend((NODE, number, name_of(node), maker, None, shape, tuple(edges)))
+        fields.extend((node._sequence_nr(), saved))
 
 
 def _write_saved(node: Node, fields: list[Any]) -> int:
@@ -272,22 +274,25 @@ def _write_saved(node: Node, fields: list[Any]) -> int:
         if kept is None:
             continue
         if isinstance(kept, TensorBase):
-            fields.extend((SAVED, name, sizes_of(kept), kept.dtype))
+            stamp: int = getattr(node, f"stamp_{name}")
+            fields.extend((SAVED, name, sizes_of(kept), kept.dtype, stamp >> 1))
             count += 1
         elif isinstance(kept, SavedVariable):
-            _write_raw(name, kept.raw(), fields)
+            _write_variable(name, kept, fields)
             count += 1
         elif isinstance(kept, list):
             for index, item in enumerate(kept):
                 if isinstance(item, SavedVariable):
-                    _write_raw(f"{name}[{index}]", item.raw(), fields)
+                    _write_variable(f"{name}[{index}]", item, fields)
                     count += 1
     return count
 
 
-def _write_raw(name: str, raw: Any, fields: list[Any]) -> None:
+def _write_variable(name: str, saved: SavedVariable, fields: list[Any]) -> None:
     """Something saved: a tensor, or what a pack hook has made of one."""
+    raw: Any = saved.raw()
+    version = int(saved.saved_version)
     if isinstance(raw, TensorBase):
-        fields.extend((SAVED, name, sizes_of(raw), raw.dtype))
+        fields.extend((SAVED, name, sizes_of(raw), raw.dtype, version))
     else:
-        fields.extend((SAVED, name, (), None))
+        fields.extend((SAVED, name, (), None, version))

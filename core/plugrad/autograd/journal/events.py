@@ -64,16 +64,18 @@ def read(book: Book) -> list[Event]:
 
     "call" operator, key set, place, values; "function" number, name, place, values; "left" it;
     "step" operator, key set; "kernel" the variant that computes the innermost step; "back" a step
-    ends; "end" of a call: values, the number of the first one's node or -1;
+    ends; "end" of a call: values, the number of the first one's node or -1, or -2 for an exception;
     "node" number, name, number of the Function that made it or -1, label of a leaf or None, shape,
-    edges, saved tensors; "memory" device, bytes that came or, below 0, went;
+    edges, saved tensors, sequence number; "memory" device, bytes that came or, below 0, went;
     "backward" pass, root; "dependencies" counts; "backward_end" pass;
-    "ready" node, pass, device; "pop" node; "done" with it; "run"; "ran"; "grad" node, bytes;
+    "ready" node, pass, device, inputs whose gradients are captured; "pop" node; "done" with it;
+    "run"; "ran"; "grad" node, bytes;
     "buffer" node, input, bytes, whether it is a sum, how many are left;
     "hook" node, kind, name; "free" node; "note" what somebody noted.
 
     A place is a file and a line, or None. A value is a tensor: sizes, dtype, device, name. An edge
-    is a node and the number of its input, a saved tensor its name, sizes, dtype and bytes.
+    is a node and the number of its input, a saved tensor its name, sizes, dtype,
+    bytes and the version at which it was saved.
     """
     events: list[Event] = []
     places = _Places()
@@ -99,8 +101,8 @@ def _read_log(log: Log, fields: list[Any], places: _Places, events: list[Event])
         if kind == VALUE:
             values.append(tuple(record))
         elif kind == SAVED:
-            name, sizes, dtype = record
-            saved.append((name, sizes, dtype, _bytes(sizes, dtype)))
+            name, sizes, dtype, version = record
+            saved.append((name, sizes, dtype, _bytes(sizes, dtype), version))
         elif kind == CALL:
             op, keyset, code, offset, count = record
             place = places.of(code, offset)
@@ -113,9 +115,9 @@ def _read_log(log: Log, fields: list[Any], places: _Places, events: list[Event])
             node, count = record
             events.append((time, thread, "end", _last(values, count), node))
         elif kind == NODE:
-            *about, edges, count = record
+            *about, edges, order, count = record
             pairs = [list(edges[at : at + 2]) for at in range(0, len(edges), 2)]
-            events.append((time, thread, "node", *about, pairs, _last(saved, count)))
+            events.append((time, thread, "node", *about, pairs, _last(saved, count), order))
         elif kind == COUNTS:
             (counts,) = record
             pairs = [counts[at : at + 2] for at in range(0, len(counts), 2)]

@@ -27,6 +27,7 @@ from plugrad.autograd.journal.kinds import (
     KERNEL,
     LEFT,
     POP,
+    RAISED,
     RAN,
     READY,
     RUN,
@@ -105,7 +106,7 @@ class Journal(Trace):
             else:
                 result = outer.dispatch("call", op, keyset, args)
         except BaseException:
-            fields.extend((END, now(), -1, 0))
+            fields.extend((END, now(), RAISED, 0))
             raise
         ended = now()
         node = -1
@@ -247,7 +248,8 @@ class Journal(Trace):
             fields = book.log().fields
             number = book.number(node, fields)
             book.count += 1
-            fields.extend((READY, number, book.passes.get(id(task), -1), device))
+            pass_number = book.passes.get(id(task), -1)
+            fields.extend((READY, number, pass_number, device, _captured(task, node)))
         outer = self.outer
         if outer is not None:
             outer.queue_node(task, node, device)
@@ -320,3 +322,14 @@ class Journal(Trace):
         outer = self.outer
         if outer is not None:
             outer.release(node)
+
+
+def _captured(task: Any, node: Node) -> tuple[int, ...]:
+    """The inputs of a node whose gradients the pass keeps for who asked for them."""
+    exec_info: Any = task.exec_info
+    if exec_info is None:
+        return ()
+    info: Any = exec_info.get(node)
+    if info is None or info.captures is None:
+        return ()
+    return tuple([int(capture.input_nr) for capture in info.captures])

@@ -16,7 +16,7 @@ CALL: Final = 1
 STEP: Final = 2
 # Time.
 BACK: Final = 3
-# Time, number of a node, how many values.
+# Time, number of a node or `RAISED`, how many values.
 END: Final = 4
 # Name of a kernel.
 KERNEL: Final = 5
@@ -28,9 +28,10 @@ WENT: Final = 7
 FUNCTION: Final = 8
 # Time.
 LEFT: Final = 9
-# Tensors that the next node has saved: name, sizes, dtype.
+# Tensors that the next node has saved: name, sizes, dtype, version.
 SAVED: Final = 10
-# Number, name, number of a Function, label of a leaf, shape, edges, how many it has saved.
+# Number, name, number of a Function, label of a leaf, shape, edges, sequence number, how many
+# it has saved.
 NODE: Final = 11
 # Time, number of the pass, number of the root.
 BACKWARD: Final = 12
@@ -38,7 +39,7 @@ BACKWARD: Final = 12
 COUNTS: Final = 13
 # Time, number of the pass.
 BACKWARD_END: Final = 14
-# Number of a node, of the pass, device.
+# Number of a node, of the pass, device, numbers of the inputs whose gradients are captured.
 READY: Final = 15
 # Time, number of a node.
 POP: Final = 16
@@ -58,11 +59,14 @@ FREE: Final = 23
 # Time, whatever somebody noted.
 NOTE: Final = 24
 
+# In place of a node's number: the call ended with an exception.
+RAISED: Final = -2
+
 # By kind: how long a record is, and whether its second value is the time. Without one it has the
 # time of the record before.
 LENGTHS: Final[tuple[int, ...]] = (
-    *(5, 7, 4, 2, 4, 2, 3, 4, 7, 2, 4, 8, 4, 2),
-    *(3, 4, 3, 1, 3, 3, 4, 8, 5, 2, 3),
+    *(5, 7, 4, 2, 4, 2, 3, 4, 7, 2, 5, 9, 4, 2),
+    *(3, 5, 3, 1, 3, 3, 4, 8, 5, 2, 3),
 )
 TIMED: Final[frozenset[int]] = frozenset(
     {

@@ -29,6 +29,7 @@ from typing import Any
 from plugrad.autograd.inspection import (
     edges_of,
     history_of,
+    key_names,
     leaf_of,
     note_of,
     notes_of,
@@ -51,6 +52,7 @@ __all__ = [
     "edges_of",
     "hears",
     "history_of",
+    "key_names",
     "leaf_of",
     "name_of",
     "note_of",

@@ -10,10 +10,14 @@ export interface TensorNote {
 
 export interface Saved extends TensorNote {
   bytes: number;
+  /** How often it had been changed in place when it was saved. */
+  version?: number;
 }
 
 export interface Step {
   key: string;
+  /** One of the recording's key sets. */
+  keyset?: number;
   kernel: string;
   start: number;
   end: number;
@@ -32,6 +36,7 @@ export interface Call {
   outputs: TensorNote[];
   steps: Step[];
   node: number;
+  raised?: boolean;
 }
 
 export type NodeKind = "function" | "leaf" | "root";
@@ -45,6 +50,8 @@ export interface GraphNode {
   shape: number[] | null;
   edges: [number, number][];
   saved: Saved[];
+  /** -1 is the highest one there is, or none. */
+  sequence?: number;
   x: number;
   y: number;
   device?: string;
@@ -78,6 +85,7 @@ export type Event = Moment &
     | { k: "dependencies"; counts: [number, number][] }
     | { k: "ready"; n: number; q: string }
     | { k: "pop"; n: number; q: string }
+    | { k: "capture"; n: number; i: number; bytes: number }
     | { k: "run"; n: number }
     | { k: "ran"; n: number }
     | { k: "buffer"; n: number; i: number; bytes: number; sum: boolean }
@@ -104,6 +112,7 @@ export interface Recording {
   sources: SourceStretch[];
   modules: Module[];
   threads: { name: string }[];
+  keysets?: string[][];
   calls: Call[];
   nodes: GraphNode[];
   events: Event[];

@@ -35,13 +35,19 @@ export const CONCEPTS: Record<string, Concept> = {
   keys: {
     title: "Dispatch keys",
     part: "dispatch",
-    text: "Each layer of the ladder is a key. The kernel of the Autograd key makes the node, then calls the operator again below itself: a redispatch. The key at the bottom belongs to the backend, and its kernel computes.",
+    text: "Each layer of the ladder is a key, the highest in the call's key set that has a kernel. The kernel of the Autograd key makes the node, then calls the operator again below itself: a redispatch. The key at the bottom belongs to the backend, and its kernel computes.",
     article: DEEP_DIVE,
   },
   call_end: {
     title: "The call returns",
     part: "dispatch",
     text: "The result goes up the ladder again. If a node was made, the result's grad_fn is this node.",
+    article: WALK_THROUGH,
+  },
+  raised: {
+    title: "The call raises",
+    part: "dispatch",
+    text: "A kernel has raised an exception. It goes up the ladder; the call has no result and makes no node.",
     article: WALK_THROUGH,
   },
   node: {
@@ -83,13 +89,19 @@ export const CONCEPTS: Record<string, Concept> = {
   ready: {
     title: "Ready queue",
     part: "engine",
-    text: "A node whose count is zero goes to the ready queue of its device. Of the nodes in a queue the one that was made last in forward comes first, and AccumulateGrad before all others.",
+    text: "A node whose count is zero goes to the ready queue of its device. Of the nodes in a queue the one with the highest sequence number comes first: the one that was made last in forward. AccumulateGrad has the highest number of all, UINT64_MAX.",
     article: EXECUTED,
   },
   pop: {
     title: "A thread takes a task",
     part: "engine",
     text: "Each device has a thread that takes tasks from its ready queue. Nodes of the CPU run on the thread that called backward() unless another was asked for.",
+    article: EXECUTED,
+  },
+  capture: {
+    title: "A gradient is captured",
+    part: "engine",
+    text: "grad(inputs=...) asks for the gradients of some tensors. The graph task notes in exec_info which nodes lead to them, and keeps each gradient among its captured variables. For a leaf this happens instead of AccumulateGrad, so .grad stays as it is.",
     article: EXECUTED,
   },
   run: {
@@ -171,7 +183,7 @@ function conceptOf(recording: Recording, state: State, event: Event): string {
     case "step":
       return "keys";
     case "end":
-      return "call_end";
+      return recording.calls[event.c].raised ? "raised" : "call_end";
     case "save":
       return "saved";
     case "node":
@@ -196,7 +208,8 @@ function sentence(recording: Recording, state: State, event: Event): string {
       return `${recording.calls[event.c].op} enters ${step.key}${inside}: ${step.kernel || "fall through"}.`;
     }
     case "end": {
-      const { op, outputs } = recording.calls[event.c];
+      const { op, outputs, raised } = recording.calls[event.c];
+      if (raised) return `${op} raises.`;
       const result = outputs[0]?.shape ? ` a tensor of ${shape(outputs[0].shape)}` : "";
       return `${op} returns${result}.`;
     }
@@ -216,6 +229,8 @@ function sentence(recording: Recording, state: State, event: Event): string {
       return `${title} goes to the ready queue ${event.q}.`;
     case "pop":
       return `${thread} takes ${title} from the queue ${event.q}.`;
+    case "capture":
+      return `grad() captures the gradient of input ${event.i} of ${title}, ${bytes(event.bytes)}.`;
     case "run":
       return `${title} runs on ${thread}.`;
     case "ran":

@@ -46,6 +46,8 @@ export class State {
   backwards: OpenBackward[] = [];
   memory = new Map<string, number>();
   arrived = new Map<number, Arrived>();
+  /** How many gradients were captured at a node. */
+  captured = new Map<number, number>();
   lastCall = -1;
   lastRun = -1;
   savedBytes = 0;
@@ -78,6 +80,7 @@ export class State {
     other.backwards = this.backwards.slice();
     other.memory = new Map(this.memory);
     other.arrived = copied(this.arrived);
+    other.captured = new Map(this.captured);
     return other;
   }
 
@@ -176,6 +179,12 @@ export class State {
         this.buffers.set(event.n, inputs);
         break;
       }
+      case "capture":
+        // It is taken out of the input buffer; a node that is needed for others runs then.
+        this.buffers.delete(event.n);
+        this.move(event.n, Status.Made);
+        this.captured.set(event.n, (this.captured.get(event.n) ?? 0) + 1);
+        break;
       case "hook":
         this.hooks += 1;
         break;

@@ -226,6 +226,31 @@ test("the memory lane has saved bytes, and thinning keeps the peak", () => {
   assert.deepEqual(thinned([[0, 1], [1, 9], [2, 3]], 0, 100, 10), [[0, 9], [100, 9]]);
 });
 
+test("a captured gradient leaves the input buffer and is counted", () => {
+  const recording = small();
+  recording.events.splice(26, 3, { t: 260, th: 0, k: "capture", n: 0, i: 0, bytes: 8 });
+  const replay = new Replay(recording);
+  assert.equal(replay.seek(26).captured.has(0), false);
+  const state = replay.seek(27);
+  assert.equal(state.captured.get(0), 1);
+  assert.equal(state.buffers.has(0), false);
+  assert.equal(state.status[0], Status.Made);
+  assert.equal(state.arrived.size, 0);
+  const { sentence, concept } = note(recording, state);
+  assert.equal(sentence, "grad() captures the gradient of input 0 of x, 8 B.");
+  assert.match(concept.text, /exec_info/);
+});
+
+test("a call that raised does not return", () => {
+  const recording = small();
+  const replay = new Replay(recording);
+  assert.equal(note(recording, replay.seek(6)).sentence, "exp returns.");
+  recording.calls[0].raised = true;
+  const { sentence, concept } = note(recording, replay.seek(6));
+  assert.equal(sentence, "exp raises.");
+  assert.equal(concept.title, "The call raises");
+});
+
 test("every event has a sentence and a concept", () => {
   const recording = small();
   const replay = new Replay(recording);

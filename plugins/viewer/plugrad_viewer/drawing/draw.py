@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -132,7 +133,8 @@ def draw(
         kwargs: keyword arguments of a module.
 
     Raises:
-        TypeError: `graph` is something else, or `inputs` are given without a module.
+        TypeError: `graph` is something else, `inputs` are given without a module, or a module
+            without the inputs that it needs.
         ValueError: there is no history, or `collapse` names a missing module.
 
     >>> import plugrad
@@ -148,6 +150,7 @@ def draw(
     if depth is not None and depth < 0:
         raise ValueError(f"draw(): depth must not be negative, got {depth}")
     if hasattr(graph, "named_modules") and callable(graph):
+        _expect_inputs(graph, inputs, kwargs or {})
         nodes, modules = nodes_of_model(graph, inputs, kwargs or {})
         return Drawing(nodes, modules, title or type(graph).__name__, names, depth)
     if inputs or kwargs:
@@ -166,3 +169,18 @@ def draw(
         )
     nodes, modules = nodes_behind(ends, params)
     return Drawing(nodes, modules, title or nodes[-1]["name"], names, depth)
+
+
+def _expect_inputs(model: Any, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """TypeError if a model is given nothing and its forward needs something."""
+    if inputs or kwargs:
+        return
+    try:
+        inspect.signature(getattr(model, "forward", model)).bind()
+    except ValueError:
+        return  # there is no signature to be had
+    except TypeError as error:
+        raise TypeError(
+            "draw(model, *inputs): expected the inputs of the model, got none for "
+            f"{type(model).__name__}: {error}"
+        ) from None

@@ -217,6 +217,7 @@ def _append(nodes: list[Node], kind: str, label: str, name: str, shape: Sequence
             "shape": list(shape),
             "edges": [],
             "saved": [],
+            "sequence": -1,
             "x": 0.0,
             "y": 0.0,
         }

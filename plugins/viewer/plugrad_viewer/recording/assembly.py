@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from plugrad.plugins.watching import Book, read
+from plugrad.plugins.watching import Book, key_names, read
 from plugrad_viewer.recording.format import Call, Node, Step, Value
 from plugrad_viewer.recording.graph import Kept, entry, name_of_dtype
 
 Place = tuple[str, int]
+# What `read` gives in place of a node if a call raised.
+RAISED: Final = -2
 
 
 class _Thread:
@@ -22,6 +24,8 @@ class _Thread:
         self.depths: list[int] = []
         self.modules: list[int] = [-1]
         self.nodes: list[int] = []
+        # Of each of the nodes: the inputs whose gradients are still to be captured.
+        self.captures: list[tuple[int, ...]] = []
 
 
 class Assembly:
@@ -35,6 +39,7 @@ class Assembly:
     """
 
     def __init__(self, book: Book, start: int) -> None:
+        self.keysets: list[list[str]] = []
         self.calls: list[Call] = []
         self.nodes: list[Node] = []
         self.events: list[dict[str, Any]] = []
@@ -50,6 +55,9 @@ class Assembly:
         self._functions: dict[int, tuple[int, int]] = {}
         self._bytes: dict[str, int] = {}
         self._about: dict[tuple[Any, int], tuple[str, str]] = {}
+        self._keysets: dict[int, int] = {}
+        self._captures: dict[int, tuple[int, ...]] = {}
+        self._arrived: dict[tuple[int, int], int] = {}  # bytes, by node and input
         for event in read(book):
             self._time = round((event[0] - start) / 1000, 2)
             getattr(self, f"_{event[2]}")(self._threads[event[1]], *event[3:])
@@ -83,6 +91,7 @@ class Assembly:
                 "outputs": [],
                 "steps": [],
                 "node": -1,
+                "raised": False,
             }
         )
         thread.depths.append(len(thread.steps))
@@ -118,6 +127,7 @@ class Assembly:
         steps = self.calls[call]["steps"]
         step: Step = {
             "key": about[0],
+            "keyset": self._keyset(keyset),
             "kernel": about[1],
             "start": self._time,
             "end": self._time,
@@ -126,6 +136,13 @@ class Assembly:
         self._add(thread, "step", c=call, s=len(steps))
         steps.append(step)
         thread.steps.append(step)
+
+    def _keyset(self, keyset: int) -> int:
+        number = self._keysets.get(keyset)
+        if number is None:
+            number = self._keysets[keyset] = len(self.keysets)
+            self.keysets.append(list(key_names(keyset)))
+        return number
 
     def _kernel(self, thread: _Thread, kernel: str) -> None:
         if thread.steps:
@@ -147,6 +164,7 @@ class Assembly:
         call["end"] = self._time
         call["outputs"] = [_value(*each) for each in outputs]
         call["node"] = self._numbers.get(node, -1)
+        call["raised"] = node == RAISED
         self._add(thread, "end", c=number)
 
     def _left(self, thread: _Thread) -> None:
@@ -186,11 +204,12 @@ class Assembly:
         shape: tuple[int, ...],
         edges: list[list[int]],
         kept: list[Kept],
+        sequence: int,
     ) -> None:
         number = self._numbers[node] = len(self.nodes)
         call = thread.calls[-1] if thread.calls else -1
         call, module = self._functions.get(maker, (call, self._module(thread)))
-        self.nodes.append(entry(name, label, shape, edges, kept, call, module))
+        self.nodes.append(entry(name, label, shape, edges, kept, sequence, call, module))
         self._add(thread, "node", n=number)
         saved = sum(each[3] for each in kept)
         if saved:
@@ -220,10 +239,14 @@ class Assembly:
         self, thread: _Thread, node: int, input_nr: int, nbytes: int, is_sum: bool, left: int
     ) -> None:
         number = self._numbers[node]
+        self._arrived[number, input_nr] = nbytes
         self._add(thread, "buffer", n=number, i=input_nr, bytes=nbytes, sum=is_sum)
         self._add(thread, "count", n=number, left=left)
 
-    def _ready(self, thread: _Thread, node: int, pass_: int, device: str) -> None:
+    def _ready(
+        self, thread: _Thread, node: int, pass_: int, device: str, captured: tuple[int, ...]
+    ) -> None:
+        self._captures[node] = captured
         queue = device or self._owners.get(pass_, self.threads[thread.number])
         self._queues[node] = queue
         self._add(thread, "ready", n=self._numbers[node], q=queue)
@@ -231,14 +254,27 @@ class Assembly:
     def _pop(self, thread: _Thread, node: int) -> None:
         number = self._numbers[node]
         thread.nodes.append(number)
+        thread.captures.append(self._captures.pop(node, ()))
         queue = self._queues.pop(node, self.threads[thread.number])
         self._add(thread, "pop", n=number, q=queue)
 
     def _done(self, thread: _Thread) -> None:
         if thread.nodes:
+            self._capture(thread)
             thread.nodes.pop()
+            thread.captures.pop()
+
+    def _capture(self, thread: _Thread) -> None:
+        """The gradients asked for of the node at work are kept: before it runs, or instead."""
+        number = thread.nodes[-1]
+        for input_nr in thread.captures[-1]:
+            nbytes = self._arrived.get((number, input_nr), 0)
+            self._add(thread, "capture", n=number, i=input_nr, bytes=nbytes)
+        thread.captures[-1] = ()
 
     def _run(self, thread: _Thread, node: int) -> None:
+        if thread.nodes:
+            self._capture(thread)
         self._add(thread, "run", n=self._numbers[node])
 
     def _ran(self, thread: _Thread, node: int) -> None:

@@ -24,6 +24,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dependencies": ("counts",),
     "ready": ("n", "q"),
     "pop": ("n", "q"),
+    "capture": ("n", "i", "bytes"),
     "run": ("n",),
     "ran": ("n",),
     "buffer": ("n", "i", "bytes", "sum"),
@@ -79,9 +80,13 @@ class Value(TypedDict):
 
 
 class Step(TypedDict):
-    """A dispatch key of a call, with the kernel that ran for it."""
+    """A dispatch key of a call, with the kernel that ran for it.
+
+    `keyset` is one of the recording's: the key is the highest in it that has a kernel.
+    """
 
     key: str
+    keyset: int
     kernel: str
     start: float
     end: float
@@ -89,7 +94,10 @@ class Step(TypedDict):
 
 
 class Call(TypedDict):
-    """An operator that was called; `source` is a source and a line number of its file."""
+    """An operator that was called; `source` is a source and a line number of its file.
+
+    `raised`: it ended with an exception.
+    """
 
     op: str
     source: list[int] | None
@@ -102,19 +110,28 @@ class Call(TypedDict):
     outputs: list[Value]
     steps: list[Step]
     node: int
+    raised: bool
 
 
 class Saved(TypedDict):
-    """A tensor that a node saved; without a dtype, it is the packed value of a hook."""
+    """A tensor that a node saved; without a dtype, it is the packed value of a hook.
+
+    `version`: how often it had been changed in place when it was saved.
+    """
 
     name: str
     shape: list[int]
     dtype: str
     bytes: int
+    version: int
 
 
 class Node(TypedDict):
-    """A node of the graph; `edges` are pairs of a node and the number of its input."""
+    """A node of the graph; `edges` are pairs of a node and the number of its input.
+
+    `sequence` is its sequence number; -1 is the highest one, that of AccumulateGrad, or of a node
+    that has none.
+    """
 
     name: str
     call: int
@@ -124,18 +141,20 @@ class Node(TypedDict):
     shape: list[int]
     edges: list[list[int]]
     saved: list[Saved]
+    sequence: int
     x: float
     y: float
 
 
 class Data(TypedDict):
-    """A recording."""
+    """A recording; a key set is the names of its keys, the highest first."""
 
     version: int
     about: About
     sources: list[Source]
     modules: list[Module]
     threads: list[Thread]
+    keysets: list[list[str]]
     calls: list[Call]
     nodes: list[Node]
     events: list[dict[str, Any]]
@@ -160,6 +179,7 @@ def empty(about: About) -> Data:
         "sources": [],
         "modules": [],
         "threads": [],
+        "keysets": [],
         "calls": [],
         "nodes": [],
         "events": [],

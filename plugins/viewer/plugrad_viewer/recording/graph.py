@@ -9,8 +9,11 @@ from plugrad_viewer.recording.format import Node, Saved
 ROOT: Final = "GraphRoot"
 _dtypes: Final[dict[Any, str]] = {}
 
-# Name, sizes, dtype and bytes of a tensor that a node has saved.
-Kept = tuple[str, tuple[int, ...], Any, int]
+# Of AccumulateGrad.
+_HIGHEST: Final = (1 << 64) - 1
+
+# Name, sizes, dtype, bytes and version of a tensor that a node has saved.
+Kept = tuple[str, tuple[int, ...], Any, int, int]
 
 
 def entry(
@@ -19,6 +22,7 @@ def entry(
     shape: tuple[int, ...],
     edges: list[list[int]],
     kept: list[Kept],
+    sequence: int = -1,
     call: int = -1,
     module: int = -1,
 ) -> Node:
@@ -30,8 +34,9 @@ def entry(
             "shape": list(sizes),
             "dtype": "" if dtype is None else name_of_dtype(dtype),
             "bytes": nbytes,
+            "version": version,
         }
-        for each, sizes, dtype, nbytes in kept
+        for each, sizes, dtype, nbytes, version in kept
     ]
     return {
         "name": name,
@@ -42,6 +47,7 @@ def entry(
         "shape": list(shape),
         "edges": edges,
         "saved": saved,
+        "sequence": -1 if sequence == _HIGHEST else sequence,
         "x": 0.0,
         "y": 0.0,
     }

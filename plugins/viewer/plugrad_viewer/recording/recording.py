@@ -142,6 +142,7 @@ class Recording:
             "sources": sources,
             "modules": recorder.names.modules,
             "threads": [{"name": name} for name in found.threads],
+            "keysets": found.keysets,
             "calls": found.calls,
             "nodes": found.nodes,
             "events": found.events,

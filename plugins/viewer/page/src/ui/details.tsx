@@ -1,5 +1,6 @@
 // Everything about the node that was clicked.
 
+import type { GraphNode } from "../format.ts";
 import { moduleTitle, nodeTitle } from "../graph_model.ts";
 import { Status } from "../state.ts";
 import { bytes, count, shape, time } from "../units.ts";
@@ -22,6 +23,7 @@ const EVENT_NAMES: Record<string, string> = {
   backward: "backward begins here",
   ready: "pushed to a queue",
   pop: "taken from the queue",
+  capture: "gradient captured",
   run: "runs",
   ran: "has run",
   buffer: "a gradient comes",
@@ -55,7 +57,9 @@ export function Details({ session }: { session: Session }) {
           <Fact name="Node" value={`${node.name} · #${selected}`} />
           {recording.events.length > 0 && <Fact name="Now" value={STATUS[state.status[selected]]} />}
           {state.wants[selected] > 0 && <Fact name="Waits for" value={`${Math.max(state.left[selected], 0)} of ${count(state.wants[selected], "gradient")}`} />}
+          {state.captured.has(selected) && <Fact name="Captured" value={captured(node, state.captured.get(selected) ?? 0)} />}
           {state.used[selected] > 0 && <Fact name="Time" value={time(state.used[selected])} />}
+          <Fact name="Sequence number" value={sequence(node)} />
           <Fact name="Module" value={moduleTitle(recording, node.module)} />
           <Fact name="Shape" value={shape(node.shape)} />
           {call && <Fact name="Made by" value={`${call.op}(${tensors(call.inputs)})`} />}
@@ -71,6 +75,9 @@ export function Details({ session }: { session: Session }) {
                   <th scope="row">{one.name}</th>
                   <td>{shape(one.shape)}</td>
                   <td>{one.dtype}</td>
+                  {one.version !== undefined && (
+                    <td title="Version counter when it was saved: a change in place since then is an error in backward">version {one.version}</td>
+                  )}
                   <td class="amount">{bytes(one.bytes)}</td>
                 </tr>
               ))}
@@ -115,6 +122,17 @@ export function Details({ session }: { session: Session }) {
       </div>
     </aside>
   );
+}
+
+/** Its place among the nodes that are ready together. */
+function sequence({ kind, sequence: number }: GraphNode): string {
+  if (number === undefined || (number < 0 && kind !== "leaf")) return "";
+  return number < 0 ? "UINT64_MAX: before all others in a ready queue" : `${number}`;
+}
+
+function captured({ kind }: GraphNode, times: number): string {
+  const what = `${count(times, "gradient")} for grad(inputs=...)`;
+  return kind === "leaf" ? `${what}, not added to .grad` : what;
 }
 
 function Fact({ name, value }: { name: string; value: string }) {

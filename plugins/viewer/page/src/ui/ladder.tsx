@@ -33,6 +33,7 @@ export function Ladder({ session }: { session: Session }) {
   const { recording } = session;
   const { call: number, step, past } = shown(session);
   const call = recording.calls[number];
+  const keys = keyset(session, number, step);
   return (
     <Panel title="Dispatch" name="dispatch" extra={call && past && <span class="tag">earlier call</span>}>
       {!call && <p class="empty">No operator has been called yet.</p>}
@@ -52,6 +53,11 @@ export function Ladder({ session }: { session: Session }) {
               .filter(Boolean)
               .join(" · ")}
           </p>
+          {keys.length > 0 && (
+            <p class="where" data-testid="keyset" title="The keys of the arguments and of the modes that are on, the highest first">
+              DispatchKeySet({keys.join(", ")})
+            </p>
+          )}
           <ol class="ladder" aria-label="Dispatch keys, from the highest">
             {rungs(session, number, step, past).map(({ op, key, kernel, took, depth, reached }) => (
               <li class={`rung ${reached}`} aria-current={reached === "here" ? "step" : undefined} style={{ "--depth": depth }}>
@@ -76,6 +82,12 @@ export function Ladder({ session }: { session: Session }) {
       )}
     </Panel>
   );
+}
+
+/** The keys of the step at which a call is, or else of the call itself. */
+function keyset({ recording }: Session, number: number, step: number): string[] {
+  const steps = recording.calls[number]?.steps ?? [];
+  return recording.keysets?.[(steps[step] ?? steps[0])?.keyset ?? -1] ?? [];
 }
 
 interface Rung {
