@@ -274,7 +274,7 @@ def _write_saved(node: Node, fields: list[Any]) -> int:
         if kept is None:
             continue
         if isinstance(kept, TensorBase):
-            stamp: int = getattr(node, f"stamp_{name}")
+            stamp: int = getattr(node, f"stamp_{name}", 0)
             fields.extend((SAVED, name, sizes_of(kept), kept.dtype, stamp >> 1))
             count += 1
         elif isinstance(kept, SavedVariable):
