@@ -42,7 +42,7 @@ def fitted(columns: Sequence[Column], events: Sequence[Any], width: int) -> list
             found = [column for column in found if column.heading != heading]
     name = found[0]
     left = width - sum(column.width + len(GAP) for column in found[1:]) - len(GAP)
-    return [_shortened(name, max(LEAST_NAME, min(name.width, left))), *found[1:]]
+    return [_shortened(name, min(name.width, max(LEAST_NAME, left))), *found[1:]]
 
 
 def _least(columns: Sequence[Column]) -> int:

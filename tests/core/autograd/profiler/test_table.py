@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from types import ModuleType
 from typing import Any
 
@@ -152,6 +153,9 @@ def test_a_printed_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, widt
     with profiler.profile() as prof:
         x = plugrad.ones(2, 2, requires_grad=True)
         (x @ x).relu().sum().backward()
+    assert prof.function_events is not None
+    for event in prof.function_events:
+        event.kernel = ""  # else there is one more column where a package brings variants
     monkeypatch.setattr("plugrad.autograd.profiler.event_list.terminal_width", lambda: width)
     for text in (str(prof), str(prof.key_averages())):
         lines = [line.rstrip() for line in text.splitlines()]
