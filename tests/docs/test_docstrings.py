@@ -39,7 +39,7 @@ EXAMPLES = (
     *("distributed.algorithms.ddp_comm_hooks", "distributed.checkpoint"),
     *(f"distributed.algorithms.ddp_comm_hooks.{kind}_hooks" for kind in ("debugging", "default")),
     *("distributed.algorithms.ddp_comm_hooks.powerSGD_hook", "distributed.checkpoint.state_dict"),
-    *("distributed.device_mesh", "distributed.optim", "nn.parallel"),
+    *("distributed.device_mesh", "distributed.nn", "distributed.optim", "futures", "nn.parallel"),
 )
 # Those whose classes are no exceptions, enumerations or `autograd.Function`s.
 EVERY_ARGUMENT = [one for one in FUNCTIONS if one not in ("serialization", "utils.checkpoint")]
@@ -127,7 +127,7 @@ def raised(found: Any) -> bool:
     return isinstance(found, type) and issubclass(found, Exception)
 
 
-@pytest.mark.parametrize("namespace", (*FUNCTIONS, *EXAMPLES))
+@pytest.mark.parametrize("namespace", [*FUNCTIONS, *EXAMPLES])
 def test_every_function_of_a_namespace_has_an_example(namespace: str) -> None:
     members = {name: found for name, found in own_members(namespace).items() if not raised(found)}
     assert members
