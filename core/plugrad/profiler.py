@@ -10,7 +10,7 @@ import enum
 import html
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from plugrad.autograd.profiler import EventList
 from plugrad.autograd.profiler import profile as _Window
@@ -183,6 +183,10 @@ class profile(Scope):
 
     def value(self) -> profile:
         return self
+
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Self: ...
 
     def start(self) -> None:
         """Begin with step 0."""

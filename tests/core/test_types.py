@@ -88,6 +88,15 @@ class Twice(Function):
 
 
 assert_type(evaluate(x), Tensor)
+
+with plugrad.profiler.profile() as prof, plugrad.profiler.record_function("part") as part:
+    step(x)
+assert_type(prof, plugrad.profiler.profile)
+assert_type(part, plugrad.profiler.record_function)
+assert_type(prof.key_averages().table(), str)
+with plugrad.autograd.profiler.profile() as older:
+    step(x)
+assert_type(older.table(), str | Any)
 """
 # Each line after the imports is an error.
 WRONG = """
@@ -98,6 +107,7 @@ plugrad.nn.Linear("two", 3)
 plugrad.gremlin(2)
 plugrad.zeros(2).max(0).value
 plugrad.special.gammma(2)
+with plugrad.profiler.profile() as p: p.key_average()
 """
 
 
@@ -108,7 +118,7 @@ def test_a_typed_program_passes_and_mistakes_are_found(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "."]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     lines = re.findall(r"^(\w+\.py:\d+): error", found.stdout, re.MULTILINE)
-    assert lines == [f"wrong.py:{n}" for n in range(4, 9)], found.stdout + found.stderr
+    assert lines == [f"wrong.py:{n}" for n in range(4, 10)], found.stdout + found.stderr
 
 
 def names_of(body: list[ast.stmt]) -> set[str]:
@@ -142,7 +152,9 @@ def test_the_stub_has_all_public_names() -> None:
     assert public(dir(plugrad.Tensor)) - names_of(tensor.body) - added == set()
 
 
-@pytest.mark.parametrize("name", ["relu", "tensor", "Tensor.relu", "Tensor.backward"])
+@pytest.mark.parametrize(
+    "name", ["relu", "tensor", "Tensor.relu", "Tensor.backward", "Tensor.item"]
+)
 def test_editors_show_what_help_says(name: str) -> None:
     stub = Path(str(plugrad.__file__)).with_name("__init__.pyi")
     body: list[ast.stmt] = ast.parse(stub.read_text(encoding="utf-8")).body

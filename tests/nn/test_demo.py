@@ -36,6 +36,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     return runs / "first", result
 
 
+def test_a_program_that_does_not_exist_is_told_plainly() -> None:
+    result = run("foo")
+    assert result.exit_code == 2
+    assert "': 'foo' is not one of 'digits', 'text'." in result.stderr
+
+
 def test_it_leaves_its_files(finished: tuple[Path, Any]) -> None:
     folder, _ = finished
     assert sorted(path.name for path in folder.iterdir()) == [

@@ -22,6 +22,9 @@ Array libraries are backends that pip installs. The one that is used is chosen b
 plugrad.toml or the [tool.plugrad] table of pyproject.toml.
 """
 
+# What some versions of typer put before a message, as they check values with pydantic.
+PYDANTIC = "Value error, "
+
 # Lines of help get no longer than this, however wide the terminal is.
 MOST_COLUMNS = 100
 
@@ -61,6 +64,9 @@ class Commands(Group):
             return super().invoke(ctx)
         except (BackendNotFoundError, PluginError, ConfigError) as error:
             raise fail(str(error)) from None
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(PYDANTIC)
+            raise
 
 
 def build_app() -> typer.Typer:

@@ -182,16 +182,16 @@ def operators(
         for report in report_operators(wanted, lambda name: _matches(name, filter))
         if (report.primitive or not primitives) and level in ("", report.level)
     ]
-    reports = [_whole(one, wanted) if _is_called(one.name, filter) else one for one in reports]
-    shown = [report for report in reports if _is_called(report.name, filter)]
+    shown = [_whole(report, wanted) for report in reports if _is_called(report.name, filter)]
     if as_json:
-        print_json([asdict(report) for report in reports])
+        print_json([asdict(report) for report in shown or reports])
         return
     if not reports:
         raise fail(_nothing(filter), code=1)
     if shown:
         _print_shown(shown)
-        print_others(filter, [report.name for report in reports if report not in shown])
+        others = [report.name for report in reports if not _is_called(report.name, filter)]
+        print_others(filter, others)
         return
     names = [active.name for active in wanted]
     _print_operators(reports, names)

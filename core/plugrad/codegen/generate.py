@@ -169,7 +169,7 @@ def generate(source: Path, target: Path) -> list[Path]:
         "settings.py": _settings_module(),
         "functions.py": _functions_module(by_family, later),
         "calls.py": _calls_module(_without(by_family, later)),
-        "methods.py": _methods_module(_without(by_family, later)),
+        "methods.py": _methods_module(_without(by_family, later), Sources(source.parent)),
         "signatures.py": _signatures_module(groups),
         "forward_rules.py": _forward_module(
             source, [family for family in families if family[0] not in later]
@@ -452,7 +452,7 @@ def _calls_module(by_family: dict[str, list[Group]]) -> str:
     return header + out.text()
 
 
-def _methods_module(by_family: dict[str, list[Group]]) -> str:
+def _methods_module(by_family: dict[str, list[Group]], sources: Sources) -> str:
     out = Source()
     groups = [group for family in by_family.values() for group in family]
     out.line()
@@ -464,7 +464,7 @@ def _methods_module(by_family: dict[str, list[Group]]) -> str:
         out.line()
         out.line("@final")
         with out.block("def item(self) -> Any:"):
-            out.docstring("The value of a tensor with one element, as a Python number.")
+            out.docstring(sources.method_text("item", {}))
             out.line("return values.item(self)")
         out.line()
         with out.block("def __hash__(self) -> builtins.int:"):

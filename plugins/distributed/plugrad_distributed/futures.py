@@ -159,5 +159,13 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
-    """Wait for several futures and return their values."""
+    """Wait for several futures and return their values.
+
+    >>> from plugrad.futures import Future, wait_all
+    >>> first, second = Future(), Future()
+    >>> first.set_result(1)
+    >>> second.set_result(2)
+    >>> wait_all([first, second])
+    [1, 2]
+    """
     return [future.wait() for future in collect_all(futures).wait()]

@@ -33,6 +33,51 @@ DEMO_PLUGIN = """
 """
 
 
+CHOICES_PLUGIN = """
+    from enum import StrEnum
+    from typing import Annotated
+    import typer
+    from plugrad.plugins import hookimpl
+
+    class Size(StrEnum):
+        SMALL = "small"
+        LARGE = "large"
+
+    @hookimpl
+    def plugrad_cli(app):
+        @app.command("choose")
+        def choose(
+            size: Annotated[Size, typer.Argument()] = Size.SMALL,
+            other: Annotated[Size, typer.Option()] = Size.SMALL,
+        ):
+            "Choose a size."
+
+        inner = typer.Typer()
+        inner.command("size")(choose)
+        inner.command("nothing")(lambda: None)
+        app.add_typer(inner, name="inner")
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameter"),
+    [
+        (["choose", "foo"], "size"),
+        (["choose", "--other", "foo"], "--other"),
+        (["inner", "size", "foo"], "size"),
+    ],
+)
+def test_a_wrong_choice_gets_a_plain_message(
+    run: Run, site: FakeSite, arguments: list[str], parameter: str
+) -> None:
+    site.add("plugrad-choices", "1.0", "choices", CHOICES_PLUGIN)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    *_, message = result.stderr.strip().splitlines()
+    assert message.lower().startswith(f"error: invalid value for '{parameter}': 'foo' is not one ")
+    assert "'small', 'large'" in message
+
+
 def test_help_lists_the_commands(run: Run) -> None:
     result = run("--help")
     assert result.exit_code == 0

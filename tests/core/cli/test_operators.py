@@ -243,10 +243,30 @@ def test_the_gradient_of_a_decomposition_is_that_of_its_parts(run: Run) -> None:
 
 
 def test_derivatives_of_an_operator_are_in_the_json(run: Run) -> None:
-    reports = json.loads(run("ops", "relu", "--json").stdout)
-    by_name = {report["name"]: report["derivatives"] for report in reports}
-    assert by_name["relu"] == {"self": "threshold_gradient(grad, result, 0)"}
-    assert by_name["relu6"] == {}
+    (report,) = json.loads(run("ops", "relu", "--json").stdout)
+    assert report["derivatives"] == {"self": "threshold_gradient(grad, result, 0)"}
+    listed = {one["name"]: one for one in json.loads(run("ops", "relu*", "--json").stdout)}
+    assert listed["relu6"]["derivatives"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "selected"),
+    [
+        ("zz_hard", ["zz_hard.Tensor"]),
+        ("zz_hard.Tensor", ["zz_hard.Tensor"]),
+        ("zz_mine", ["zz::zz_mine"]),
+        ("zz_twice", ["zz_twice"]),
+        ("zz_twice*", ["zz_twice", "zz_twice_"]),
+        ("zz_twi", ["zz_twice", "zz_twice_"]),
+    ],
+)
+def test_json_selects_what_the_text_shows(run: Run, name: str, selected: list[str]) -> None:
+    reports = json.loads(run("ops", name, "--json").stdout)
+    assert [report["name"] for report in reports] == selected
+    text = run("ops", name).stdout.partition("Other operators:")[0]
+    schemas = [report["schema"] for report in json.loads(run("ops", "zz_", "--json").stdout)]
+    shown = [schema for schema in schemas if schema in text]
+    assert shown == [report["schema"] for report in reports]
 
 
 def test_whose_kernels_compute_an_operator_is_shown_in_their_order(

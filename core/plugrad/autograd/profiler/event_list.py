@@ -37,7 +37,7 @@ class EventList(list[Any]):
         self._context = TraceContext()
 
     def __str__(self) -> str:
-        """The table; printed to a terminal, it is as wide as that."""
+        """The table, as wide as the terminal that it is printed to, or as `COLUMNS` says."""
         return self._table(line_width=terminal_width())
 
     @property

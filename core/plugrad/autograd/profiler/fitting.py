@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 # Interpreted: it runs when a profile is over.
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -25,8 +26,12 @@ LEAST_NAME: Final = 24
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that is printed to; None where there is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    """How long a printed line may be: as `COLUMNS` in the environment says, else as wide as the
+    terminal; None where there is neither, as in a pipe."""
+    wanted = os.environ.get("COLUMNS", "")
+    if sys.stdout.isatty() or (wanted.isdigit() and int(wanted)):
+        return shutil.get_terminal_size().columns
+    return None
 
 
 def fitted(columns: Sequence[Column], events: Sequence[Any], width: int) -> list[Column]:
@@ -37,7 +42,7 @@ def fitted(columns: Sequence[Column], events: Sequence[Any], width: int) -> list
             found = [column for column in found if column.heading != heading]
     name = found[0]
     left = width - sum(column.width + len(GAP) for column in found[1:]) - len(GAP)
-    return [_shortened(name, max(LEAST_NAME, min(name.width, left))), *found[1:]]
+    return [_shortened(name, min(name.width, max(LEAST_NAME, left))), *found[1:]]
 
 
 def _least(columns: Sequence[Column]) -> int:

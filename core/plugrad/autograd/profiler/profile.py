@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Interpreted: it warns at its caller's line, and compiled code has no frames to count.
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from plugrad.autograd.profiler.convert import events_of
 from plugrad.autograd.profiler.event_list import EventList
@@ -89,6 +89,10 @@ class profile(Scope):
 
     def value(self) -> profile | None:
         return self if self.enabled else None
+
+    if TYPE_CHECKING:
+        # None is what only programs get that pass `enabled=False`: others need not ask for it.
+        def __enter__(self) -> Self | Any: ...
 
     @property
     def running(self) -> bool:

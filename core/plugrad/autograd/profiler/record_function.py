@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Interpreted: its class subclasses ContextDecorator.
 from contextlib import ContextDecorator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from plugrad.dispatch.local_state import LocalState
 from plugrad.dispatch.scope import Scope
@@ -45,5 +45,9 @@ class record_function(Scope, ContextDecorator):
         if trace is not None:
             trace.leave_range(key)
 
-    def value(self) -> Any:
+    def value(self) -> record_function:
         return self
+
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Self: ...

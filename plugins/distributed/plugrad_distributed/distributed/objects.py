@@ -86,7 +86,16 @@ def gather_object(
     group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """`all_gather_object` on the rank `dst` only, which alone passes a list."""
+    """`all_gather_object` on the rank `dst` only, which alone passes a list.
+
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     found = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    ...     dist.gather_object({"rank": dist.get_rank()}, found, dst=0)
+    ...     return found
+    >>> dist.run_ranks(program, 2)
+    [[{'rank': 0}, {'rank': 1}], None]
+    """
     ranks = member(group, "gather_object")
     if ranks is None:
         return
@@ -117,7 +126,16 @@ def broadcast_object_list(
     group_src: int | None = None,
 ) -> None:
     """Copy the objects of a list on the rank `src` to the lists of the others, which must have the
-    same length. `device` is ignored."""
+    same length. `device` is ignored.
+
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     told = ["adam", {"lr": 0.1}] if dist.get_rank() == 0 else [None, None]
+    ...     dist.broadcast_object_list(told, src=0)
+    ...     return told
+    >>> dist.run_ranks(program, 2)[1]
+    ['adam', {'lr': 0.1}]
+    """
     ranks = member(group, "broadcast_object_list")
     if ranks is None:
         return
@@ -148,7 +166,17 @@ def scatter_object_list(
     group_src: int | None = None,
 ) -> None:
     """Write the r-th object of a list on the rank `src` to the first position of a list on rank
-    r."""
+    r.
+
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     own = [None]
+    ...     tasks = ["train", "test"] if dist.get_rank() == 0 else None
+    ...     dist.scatter_object_list(own, tasks, src=0)
+    ...     return own
+    >>> dist.run_ranks(program, 2)
+    [['train'], ['test']]
+    """
     ranks = member(group, "scatter_object_list")
     if ranks is None:
         return
@@ -180,7 +208,18 @@ def send_object_list(
     device: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """Send the objects of a list to a rank. `device` is ignored."""
+    """Send the objects of a list to a rank. `device` is ignored.
+
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     if dist.get_rank() == 0:
+    ...         return dist.send_object_list(["hello", 3], dst=1)
+    ...     words = [None, None]
+    ...     dist.recv_object_list(words, src=0)
+    ...     return words
+    >>> dist.run_ranks(program, 2)
+    [None, ['hello', 3]]
+    """
     data = _packed(list(object_list))
     send(plugrad.tensor([data.numel()]), dst, group, group_dst=group_dst)
     send(data, dst, group, group_dst=group_dst)
@@ -193,7 +232,18 @@ def recv_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> int:
-    """Receive objects into a list, and return the sender."""
+    """Receive objects into a list, and return the sender.
+
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     if dist.get_rank() == 1:
+    ...         return dist.send_object_list(["hello"], dst=0)
+    ...     words = [None]
+    ...     sender = dist.recv_object_list(words)  # from any rank
+    ...     return sender, words
+    >>> dist.run_ranks(program, 2)[0]
+    (1, ['hello'])
+    """
     size = plugrad.zeros(1, dtype=plugrad.int64)
     sender = recv(size, src, group, group_src=group_src)
     if sender < 0:

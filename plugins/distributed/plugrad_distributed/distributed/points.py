@@ -48,6 +48,18 @@ def isend(
     Args:
         dst: the rank, by its global number; `group_dst` is its number in the group.
         tag: `recv` with the same tag receives it.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     x = plugrad.zeros(2)
+    ...     if dist.get_rank() == 0:
+    ...         work = dist.isend(plugrad.ones(2), dst=1)
+    ...     else:
+    ...         work = dist.irecv(x, src=0)
+    ...     work.wait()
+    ...     return x
+    >>> dist.run_ranks(program, 2)
+    [tensor([0., 0.]), tensor([1., 1.])]
     """
     work = _sent(tensor, dst, group, tag, group_dst)
     return None if work is None else work.in_background()
@@ -81,7 +93,19 @@ def irecv(
     group_src: int | None = None,
 ) -> Work | None:
     """Start to receive into a tensor, from a rank or, without one, from whichever sends first. Do
-    not read the tensor before the work is complete."""
+    not read the tensor before the work is complete.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     if dist.get_rank() == 0:
+    ...         return dist.send(plugrad.ones(2), dst=1)
+    ...     x = plugrad.zeros(2)
+    ...     work = dist.irecv(x, src=0)
+    ...     work.wait()
+    ...     return x
+    >>> dist.run_ranks(program, 2)[1]
+    tensor([1., 1.])
+    """
     work = _received(tensor, src, group, tag, group_src)
     return None if work is None else work.in_background()
 
@@ -118,7 +142,18 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """Send a tensor to a rank, and wait until it may be written to again."""
+    """Send a tensor to a rank, and wait until it may be written to again.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     if dist.get_rank() == 0:
+    ...         return dist.send(plugrad.ones(2), dst=1)
+    ...     x = plugrad.zeros(2)
+    ...     dist.recv(x, src=0)
+    ...     return x
+    >>> dist.run_ranks(program, 2)
+    [None, tensor([1., 1.])]
+    """
     work = _sent(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -135,6 +170,16 @@ def recv(
 
     Returns:
         The sender, by its global number; -1 on ranks that are not in the group.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     if dist.get_rank() == 1:
+    ...         return dist.send(plugrad.ones(2), dst=0)
+    ...     x = plugrad.zeros(2)
+    ...     sender = dist.recv(x)  # from any rank
+    ...     return sender, x
+    >>> dist.run_ranks(program, 2)[0]
+    (1, tensor([1., 1.]))
     """
     work = _received(tensor, src, group, tag, group_src)
     if work is None:
@@ -151,6 +196,18 @@ class P2POp:
         tensor: the tensor to send, or to receive into.
         peer: the other rank, by its global number; `group_peer` is its number in the group.
         tag: see `isend`.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     me, size = dist.get_rank(), dist.get_world_size()
+    ...     x = plugrad.zeros(1)
+    ...     send = dist.P2POp(dist.isend, plugrad.ones(1) * me, (me + 1) % size)
+    ...     receive = dist.P2POp(dist.irecv, x, (me - 1) % size)
+    ...     for work in dist.batch_isend_irecv([send, receive]):
+    ...         work.wait()
+    ...     return x
+    >>> dist.run_ranks(program, 3)  # around a ring
+    [tensor([2.]), tensor([0.]), tensor([1.])]
     """
 
     def __init__(
@@ -182,7 +239,22 @@ def _carrier_of(item: P2POp) -> Any:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Start several messages at once; returns the work of each."""
+    """Start several messages at once; returns the work of each.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def program():
+    ...     other = 1 - dist.get_rank()
+    ...     x = plugrad.zeros(1)
+    ...     messages = [
+    ...         dist.P2POp(dist.isend, plugrad.ones(1) * dist.get_rank(), other),
+    ...         dist.P2POp(dist.irecv, x, other),
+    ...     ]
+    ...     for work in dist.batch_isend_irecv(messages):
+    ...         work.wait()
+    ...     return x
+    >>> dist.run_ranks(program, 2)  # both send and receive
+    [tensor([1.]), tensor([0.])]
+    """
     if not p2p_op_list or not all(isinstance(item, P2POp) for item in p2p_op_list):
         raise ValueError(
             "batch_isend_irecv(): p2p_op_list must be a list of P2POp, with one at least"

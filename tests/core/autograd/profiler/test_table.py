@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from types import ModuleType
 from typing import Any
 
@@ -152,6 +153,9 @@ def test_a_printed_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, widt
     with profiler.profile() as prof:
         x = plugrad.ones(2, 2, requires_grad=True)
         (x @ x).relu().sum().backward()
+    assert prof.function_events is not None
+    for event in prof.function_events:
+        event.kernel = ""  # else there is one more column where a package brings variants
     monkeypatch.setattr("plugrad.autograd.profiler.event_list.terminal_width", lambda: width)
     for text in (str(prof), str(prof.key_averages())):
         lines = [line.rstrip() for line in text.splitlines()]
@@ -159,3 +163,43 @@ def test_a_printed_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, widt
         assert "# of Calls" in lines[1]
         assert ("CPU time avg" in lines[1]) == (width >= 100)
     assert max(map(len, prof.table().splitlines())) > 100
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "columns", "width"),
+    [
+        (False, None, None),
+        (False, "70", 70),
+        (False, "0", None),
+        (False, "wide", None),
+        (True, "70", 70),
+        (True, None, 80),
+    ],
+)
+def test_a_printed_table_is_as_wide_as_the_environment_says_or_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, columns: str | None, width: int | None
+) -> None:
+    """`shutil` falls back to 80 columns where a terminal does not tell its width."""
+
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return is_terminal
+
+    monkeypatch.setattr("sys.__stdout__", None)
+    monkeypatch.setattr("sys.stdout", Stream())
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    with profiler.profile() as prof:
+        plugrad.ones(2, 2).relu().sum()
+    averages = prof.key_averages()
+    for found in (prof.function_events, averages):
+        assert found is not None
+        longest = max(len(line.rstrip()) for line in str(found).splitlines())
+        if width is None:
+            assert str(found) == found.table()
+            assert longest > 80
+        else:
+            assert longest <= width
+    # What a program asks for by name does not depend on where it runs.
+    assert max(map(len, averages.table().splitlines())) > 80

@@ -16,6 +16,16 @@ class FileSystemReader:
 
     Args:
         path: the folder.
+
+    >>> import tempfile, plugrad
+    >>> from plugrad.distributed import checkpoint
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> checkpoint.save({"epoch": 7}, checkpoint_id=folder.name)
+    >>> state = {"epoch": 0}
+    >>> reader = checkpoint.FileSystemReader(folder.name)
+    >>> checkpoint.load(state, storage_reader=reader)
+    >>> state
+    {'epoch': 7}
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -33,6 +43,16 @@ class FileSystemWriter(FileSystemReader):
     Args:
         path: the folder, which is created.
         overwrite: whether to replace an existing checkpoint.
+
+    >>> import tempfile, plugrad
+    >>> from plugrad.distributed import checkpoint
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> writer = checkpoint.FileSystemWriter(folder.name, overwrite=False)
+    >>> checkpoint.save({"epoch": 7}, storage_writer=writer)
+    >>> checkpoint.save({"epoch": 8}, storage_writer=writer)
+    Traceback (most recent call last):
+    plugrad_distributed.distributed.checkpoint.errors.CheckpointError: ... has a checkpoint, and
+    overwrite is False
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:

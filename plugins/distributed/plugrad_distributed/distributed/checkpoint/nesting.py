@@ -14,7 +14,26 @@ __all__ = ["Stateful", "check_plain", "entries", "is_stateful", "replace"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An object with its own state: modules, optimizers, and users' classes."""
+    """An object with its own state: modules, optimizers, and users' classes.
+
+    >>> import tempfile, plugrad
+    >>> from plugrad.distributed import checkpoint
+    >>> class Counter:
+    ...     steps = 0
+    ...
+    ...     def state_dict(self):
+    ...         return {"steps": self.steps}
+    ...
+    ...     def load_state_dict(self, state_dict):
+    ...         self.steps = state_dict["steps"]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> before, after = Counter(), Counter()
+    >>> before.steps = 3
+    >>> checkpoint.save({"counter": before}, checkpoint_id=folder.name)
+    >>> checkpoint.load({"counter": after}, checkpoint_id=folder.name)
+    >>> after.steps
+    3
+    """
 
     def state_dict(self) -> dict[str, Any]: ...
 

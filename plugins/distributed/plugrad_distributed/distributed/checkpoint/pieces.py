@@ -23,6 +23,11 @@ class Piece:
     Attributes:
         offset: the index of its first element in the whole tensor.
         tensor: its elements; loading writes to them.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.checkpoint import pieces_of
+    >>> pieces_of(plugrad.ones(2, 1)).local[0].offset
+    (0, 0)
     """
 
     offset: tuple[int, ...]
@@ -52,6 +57,16 @@ def pieces_of(tensor: Any) -> Pieces:
 
     Other classes of distributed tensors register a function:
     ``pieces_of.register(MyTensor)``.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.checkpoint import pieces_of
+    >>> from plugrad.distributed.tensor import Shard, distribute_tensor
+    >>> def program():
+    ...     mesh = dist.init_device_mesh("cpu", (2,))
+    ...     pieces = pieces_of(distribute_tensor(plugrad.arange(4.0), mesh, [Shard(0)]))
+    ...     return pieces.shape, [(piece.offset, piece.tensor) for piece in pieces.local]
+    >>> dist.run_ranks(program, 2)[1]
+    ((4,), [((2,), tensor([2., 3.]))])
     """
     array = array_of(tensor)
     if array is not None:

@@ -53,6 +53,17 @@ def load(
     Raises:
         CheckpointError: there is no checkpoint, it is broken, or it lacks an entry. If names,
             shapes or dtypes do not fit, nothing is changed.
+
+    >>> import tempfile, plugrad
+    >>> from plugrad import nn
+    >>> from plugrad.distributed import checkpoint
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> trained, model = nn.Linear(2, 1), nn.Linear(2, 1)
+    >>> checkpoint.save({"model": trained, "epoch": 7}, checkpoint_id=folder.name)
+    >>> state = {"model": model, "epoch": 0}
+    >>> checkpoint.load(state, checkpoint_id=folder.name)
+    >>> bool((model.weight == trained.weight).all()), state["epoch"]
+    (True, 7)
     """
     folder = folder_of("load", checkpoint_id, storage_reader, "storage_reader")
     index = Index.read(folder)

@@ -56,6 +56,15 @@ class StateDictOptions:
         broadcast_from_rank0: load the full state dict of rank 0; those of other ranks are ignored.
         flatten_optimizer_state_dict: the state of optimizers is one dict, with names such as
             ``"state.weight.exp_avg"`` and ``"param_groups.weight.lr"``.
+
+    >>> import plugrad
+    >>> from plugrad import nn
+    >>> from plugrad.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> frozen = model.bias.requires_grad_(False)
+    >>> options = StateDictOptions(ignore_frozen_params=True)
+    >>> list(get_model_state_dict(model, options=options))
+    ['weight']
     """
 
     full_state_dict: bool = False
@@ -177,6 +186,13 @@ def get_model_state_dict(
 
     Raises:
         ValueError: a submodule is not in the model.
+
+    >>> import plugrad
+    >>> from plugrad import nn
+    >>> from plugrad.distributed.checkpoint.state_dict import get_model_state_dict
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    >>> list(get_model_state_dict(model, submodules=[model[1]]))
+    ['1.weight', '1.bias']
     """
     options = options or StateDictOptions()
     prefixes = _chosen(model, submodules)
@@ -209,6 +225,16 @@ def set_model_state_dict(
 
     Returns:
         Missing and unexpected names, as `load_state_dict` does.
+
+    >>> import plugrad
+    >>> from plugrad import nn
+    >>> from plugrad.distributed.checkpoint.state_dict import set_model_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> state = {"weight": plugrad.ones(1, 2), "bias": plugrad.zeros(1)}
+    >>> set_model_state_dict(model, state)
+    <All keys matched successfully>
+    >>> model(plugrad.ones(2)).item()
+    2.0
     """
     options = options or StateDictOptions()
     own = {plain: name for name, plain in _names(model).items()}
@@ -274,6 +300,15 @@ def get_optimizer_state_dict(
 
     Returns:
         ``{"state": {name: {...}}, "param_groups": [{"params": [names], ...}]}``.
+
+    >>> import plugrad
+    >>> from plugrad import nn, optim
+    >>> from plugrad.distributed.checkpoint.state_dict import get_optimizer_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    >>> found = get_optimizer_state_dict(model, optimizer)
+    >>> found["state"]["bias"], found["param_groups"][0]["params"]
+    ({'momentum_buffer': tensor([0.])}, ['weight', 'bias'])
     """
     options = options or StateDictOptions()
     names = _parameter_names(model)
@@ -346,6 +381,17 @@ def set_optimizer_state_dict(
 
     Raises:
         ValueError: the state dict has no group for a parameter of an optimizer.
+
+    >>> import plugrad
+    >>> from plugrad import nn, optim
+    >>> from plugrad.distributed.checkpoint import state_dict as states
+    >>> model = nn.Linear(2, 1)
+    >>> before = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    >>> after = optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    >>> found = states.get_optimizer_state_dict(model, before)
+    >>> states.set_optimizer_state_dict(model, after, found)
+    >>> after.param_groups[0]["lr"]
+    0.1
     """
     options = options or StateDictOptions()
     names = _parameter_names(model)
@@ -393,7 +439,16 @@ def get_state_dict(
     submodules: Iterable[Any] | None = None,
     options: StateDictOptions | None = None,
 ) -> tuple[StateDict, StateDict]:
-    """`get_model_state_dict` and `get_optimizer_state_dict`."""
+    """`get_model_state_dict` and `get_optimizer_state_dict`.
+
+    >>> import plugrad
+    >>> from plugrad import nn, optim
+    >>> from plugrad.distributed.checkpoint.state_dict import get_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> weights, states = get_state_dict(model, optim.SGD(model.parameters(), lr=0.1))
+    >>> list(weights), list(states)
+    (['weight', 'bias'], ['state', 'param_groups'])
+    """
     weights = get_model_state_dict(model, submodules=submodules, options=options)
     states = get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options)
     return weights, states
@@ -407,7 +462,19 @@ def set_state_dict(
     optim_state_dict: StateDict,
     options: StateDictOptions | None = None,
 ) -> Any:
-    """`set_model_state_dict` and `set_optimizer_state_dict`; returns the result of the first."""
+    """`set_model_state_dict` and `set_optimizer_state_dict`; returns the result of the first.
+
+    >>> import plugrad
+    >>> from plugrad import nn, optim
+    >>> from plugrad.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    >>> trained, model = nn.Linear(2, 1), nn.Linear(2, 1)
+    >>> weights, states = get_state_dict(trained, optim.SGD(trained.parameters(), lr=0.1))
+    >>> optimizer = optim.SGD(model.parameters(), lr=0.5)
+    >>> set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=states)
+    <All keys matched successfully>
+    >>> bool((model.weight == trained.weight).all()), optimizer.param_groups[0]["lr"]
+    (True, 0.1)
+    """
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

@@ -78,6 +78,22 @@ def save(
     Raises:
         TypeError: the state dict holds an object that cannot be written; the message names it.
         CheckpointError: a rank did not write its part, or pieces are missing.
+
+    Two ranks write, and one process reads:
+
+    >>> import os, tempfile, plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed import checkpoint
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> def program():
+    ...     state = {"w": plugrad.arange(3.0), "b": plugrad.ones(1)}
+    ...     checkpoint.save(state, checkpoint_id=folder.name)
+    >>> results = dist.run_ranks(program, 2)
+    >>> sorted(os.listdir(folder.name))
+    ['index.json', 'rank0-...safetensors', 'rank1-...safetensors']
+    >>> state = {"w": plugrad.zeros(3)}
+    >>> checkpoint.load(state, checkpoint_id=folder.name)
+    >>> state["w"]
+    tensor([0., 1., 2.])
     """
     async_save(
         state_dict,
@@ -101,6 +117,18 @@ def async_save(
     Returns:
         A future. Its `result()` waits until the checkpoint is complete and raises the errors of
         `save`.
+
+    >>> import tempfile, plugrad
+    >>> from plugrad.distributed import checkpoint
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> state = {"w": plugrad.ones(2)}
+    >>> future = checkpoint.async_save(state, checkpoint_id=folder.name)
+    >>> state["w"].zero_()  # training goes on
+    tensor([0., 0.])
+    >>> future.result()
+    >>> checkpoint.load(state, checkpoint_id=folder.name)
+    >>> state["w"]
+    tensor([1., 1.])
     """
     folder = folder_of("save", checkpoint_id, storage_writer, "storage_writer")
     group = None if no_dist else _group(process_group)

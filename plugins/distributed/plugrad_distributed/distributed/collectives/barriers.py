@@ -27,6 +27,16 @@ def barrier(
     Args:
         device_ids: accepted and ignored.
         timeout: the longest wait; by default the group's timeout.
+
+    >>> import plugrad.distributed as dist
+    >>> done = []
+    >>> def program():
+    ...     if dist.get_rank() == 0:
+    ...         done.append("rank 0")
+    ...     dist.barrier()
+    ...     return list(done)
+    >>> dist.run_ranks(program, 2)[1]
+    ['rank 0']
     """
     ranks = member(group, "barrier")
     if ranks is None:
@@ -50,6 +60,15 @@ def monitored_barrier(
     Raises:
         DistBackendError: on rank 0, with the ranks that are missing.
         DistTimeoutError: on other ranks, if rank 0 did not answer.
+
+    >>> import plugrad.distributed as dist
+    >>> def program():
+    ...     if dist.get_rank() == 0:
+    ...         dist.monitored_barrier(timeout=0.1)
+    >>> dist.run_ranks(program, 2)
+    Traceback (most recent call last):
+    plugrad_distributed.errors.DistBackendError: monitored_barrier(): rank 1 did not arrive within
+    0.1 s
     """
     ranks = member(group, "monitored_barrier")
     if ranks is None or group is GroupMember.NON_GROUP_MEMBER:

@@ -38,7 +38,15 @@ def _ranks(group: Any, function: str) -> ProcessGroup:
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """The tensor of the rank `src`, on all ranks."""
+    """The tensor of the rank `src`, on all ranks.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import broadcast
+    >>> def program():
+    ...     return broadcast(plugrad.tensor([1.0 + dist.get_rank()]), 0)
+    >>> dist.run_ranks(program, 2)
+    [tensor([1.]), tensor([1.])]
+    """
     return functional.broadcast(tensor, src, group)
 
 
@@ -61,7 +69,15 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
     """The r-th tensor of the list of the rank `src`, on rank r. The lists of other ranks only give
-    shape, dtype and device."""
+    shape, dtype and device.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import scatter
+    >>> def program():
+    ...     return scatter([plugrad.tensor([1.0]), plugrad.tensor([2.0])], 0)
+    >>> dist.run_ranks(program, 2)
+    [tensor([1.]), tensor([2.])]
+    """
     ranks = _ranks(group, "scatter")
     given = check_list(tensors, "scatter", "tensors", ranks.size())
     size = (1, *given[0].shape)
@@ -71,7 +87,15 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tenso
 def reduce(
     tensor: Tensor, dst: int, op: ReduceOp | str = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """The reduction of all ranks' tensors, on the rank `dst`; zeros on the others."""
+    """The reduction of all ranks' tensors, on the rank `dst`; zeros on the others.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import reduce
+    >>> def program():
+    ...     return reduce(plugrad.tensor([1.0 + dist.get_rank()]), 0)
+    >>> dist.run_ranks(program, 2)
+    [tensor([3.]), tensor([0.])]
+    """
     return functional.reduce(tensor, dst, op, group)
 
 
@@ -82,7 +106,16 @@ def reduce_scatter(
     group: Any = None,
 ) -> Tensor:
     """Reduce the lists of all ranks; rank r gets the r-th tensor. It is written to `output` and
-    returned with its graph."""
+    returned with its graph.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import reduce_scatter
+    >>> def program():
+    ...     given = [plugrad.tensor([1.0]), plugrad.tensor([2.0])]
+    ...     return reduce_scatter(plugrad.empty(1), given)
+    >>> dist.run_ranks(program, 2)
+    [tensor([2.]), tensor([4.])]
+    """
     ranks = _ranks(group, "reduce_scatter")
     given = check_list(input_list, "reduce_scatter", "input_list", ranks.size())
     found = functional.reduce_scatter(plugrad.stack(given), 0, op, ranks).squeeze(0)
@@ -125,7 +158,16 @@ def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
     """Rank r gets the r-th tensor of every rank's list. The outputs give the shapes; results are
-    written to them and returned with their graph."""
+    written to them and returned with their graph.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import all_to_all
+    >>> def program():
+    ...     given = [plugrad.tensor([10.0 * dist.get_rank() + to]) for to in range(2)]
+    ...     return all_to_all([plugrad.empty(1), plugrad.empty(1)], given)
+    >>> dist.run_ranks(program, 2)
+    [(tensor([0.]), tensor([10.])), (tensor([1.]), tensor([11.]))]
+    """
     ranks = _ranks(group, "all_to_all")
     outs = check_list(output_tensor_list, "all_to_all", "output_tensor_list", ranks.size())
     given = check_list(input_tensor_list, "all_to_all", "input_tensor_list", ranks.size())
@@ -147,11 +189,31 @@ def all_to_all_single(
     group: Any = None,
 ) -> Tensor:
     """Exchange parts along the first dimension: rank r gets part r of every rank's tensor. The
-    result is written to `output` and returned with its graph."""
+    result is written to `output` and returned with its graph.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import all_to_all_single
+    >>> def program():
+    ...     given = plugrad.tensor([0.0, 1.0]) + 10 * dist.get_rank()
+    ...     return all_to_all_single(plugrad.empty(2), given)
+    >>> dist.run_ranks(program, 2)
+    [tensor([ 0., 10.]), tensor([ 1., 11.])]
+    """
     found = functional.all_to_all_single(input, output_split_sizes, input_split_sizes, group)
     return _written(output, found, "all_to_all_single")
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp | str = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The reduction of all ranks' tensors, on every rank."""
+    """The reduction of all ranks' tensors, on every rank.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.nn.functional import all_reduce
+    >>> def program():
+    ...     x = plugrad.tensor([1.0 + dist.get_rank()], requires_grad=True)
+    ...     total = all_reduce(x * x)
+    ...     total.backward()
+    ...     return total.item(), x.grad
+    >>> dist.run_ranks(program, 2)  # x gets a gradient from the total of each rank
+    [(5.0, tensor([4.])), (5.0, tensor([8.]))]
+    """
     return functional.all_reduce(tensor, op, group)

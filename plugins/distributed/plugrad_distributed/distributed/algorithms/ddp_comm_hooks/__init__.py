@@ -53,7 +53,12 @@ class _Kind:
 
 
 class DDPCommHookType(enum.Enum):
-    """The hooks by name; the state of each is a group of ranks or None."""
+    """The hooks by name; the state of each is a group of ranks or None.
+
+    >>> from plugrad.distributed.algorithms.ddp_comm_hooks import DDPCommHookType
+    >>> [kind.name for kind in DDPCommHookType][:3]
+    ['ALLREDUCE', 'FP16_COMPRESS', 'BF16_COMPRESS']
+    """
 
     ALLREDUCE = _Kind(partial(_register, default_hooks.allreduce_hook))
     FP16_COMPRESS = _Kind(partial(_register, default_hooks.fp16_compress_hook))
@@ -72,5 +77,18 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: A
 
     Args:
         state: a group of ranks, or None for all.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.algorithms.ddp_comm_hooks import (
+    ...     DDPCommHookType,
+    ...     register_ddp_comm_hook,
+    ... )
+    >>> def program():
+    ...     net = plugrad.nn.parallel.DistributedDataParallel(plugrad.nn.Linear(1, 1))
+    ...     register_ddp_comm_hook(DDPCommHookType.FP16_COMPRESS, net)
+    ...     net(plugrad.ones(1, 1) * dist.get_rank()).sum().backward()
+    ...     return net.module.weight.grad
+    >>> dist.run_ranks(program, 2)[0]
+    tensor([[0.5000]])
     """
     comm_hook_type.value(model=model, state=state)
