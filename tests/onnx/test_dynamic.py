@@ -177,7 +177,7 @@ def test_a_constant_of_a_dynamic_size_is_refused() -> None:
     def numbered(x: Tensor) -> Tensor:
         return x + plugrad.tensor([float(n) for n in range(x.shape[0])])
 
-    with pytest.raises(OnnxExporterError, match="another constant where a dynamic size"):
+    with pytest.raises(OnnxExporterError, match="another constant if a dynamic size"):
         plugrad.onnx.export(numbered, (plugrad.ones(2),), **BATCH)
 
 
