@@ -246,7 +246,7 @@ class profile(Scope):
     def _repr_html_(self) -> str:
         return html.escape(repr(self)) if self._window is None else self._window._repr_html_()
 
-    def events(self) -> EventList | None:
+    def events(self) -> EventList | Any:
         """The events of the last recording."""
         return self._finished().function_events
 

@@ -153,8 +153,8 @@ class profile(Scope):
         return profile_html(self)
 
     @property
-    def function_events(self) -> EventList | None:
-        """All events; None while the profile is not finished."""
+    def function_events(self) -> EventList | Any:
+        """All events (an `EventList`); None while the profile is not finished."""
         return self._finished()
 
     @property
