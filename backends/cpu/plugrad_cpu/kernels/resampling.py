@@ -37,8 +37,20 @@ def _blocks(how: Any, length: int, count: int, back: bool) -> list[Block] | None
     from plugrad.plugins.resampling import taps, transposed_taps
 
     found = transposed_taps(how, count, length) if back else taps(how, length, count)
-    if found.weights is None:
-        return None
+    return None if found.weights is None else _cut(found)
+
+
+@lru_cache(maxsize=64)
+def _byte_blocks(how: Any, length: int, count: int) -> tuple[list[Block], int]:
+    """The matrix (count, length) of whole numbers in blocks, and their bits after the point."""
+    from plugrad.plugins.resampling import byte_taps
+
+    found, bits = byte_taps(how, length, count)
+    return _cut(found, np.float64), bits
+
+
+def _cut(found: Any, dtype: Any = None) -> list[Block]:
+    count = found.indices.shape[1]
     weights = found.weights if found.valid is None else np.where(found.valid, found.weights, 0)
     blocks: list[Block] = []
     for start in range(0, count, _BLOCK):
@@ -47,7 +59,7 @@ def _blocks(how: Any, length: int, count: int, back: bool) -> list[Block] | None
         read = found.indices[:, made]
         used = read[part != 0]
         first, behind = (used.min(), used.max() + 1) if used.size else (0, 1)
-        matrix = np.zeros((part.shape[1], behind - first), weights.dtype)
+        matrix = np.zeros((part.shape[1], behind - first), dtype or weights.dtype)
         rows = np.broadcast_to(np.arange(part.shape[1]), part.shape)
         np.add.at(matrix, (rows[part != 0], used - first), part[part != 0])
         blocks.append((made, slice(int(first), int(behind)), matrix))
@@ -127,10 +139,37 @@ def _resampled(
     return np.array(wide, x.dtype, copy=None if steps else True)
 
 
+def _bytes_resampled(
+    x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats
+) -> Any:
+    """Bytes, rounded after each dimension, the last one first; float64 holds the sums exactly."""
+    from plugrad.plugins.resampling import Resampling
+
+    if mode == "area" or max(*sizes, *x.shape[x.ndim - len(sizes) :]) > _LONGEST:
+        return NotImplemented
+    found = x
+    for axis in range(-1, -len(sizes) - 1, -1):
+        length, count = x.shape[axis], sizes[axis]
+        if length == count:
+            continue
+        blocks, bits = _byte_blocks(
+            Resampling(mode, align_corners, scales[axis], False), length, count
+        )
+        wide = np.ascontiguousarray(found, np.float64)
+        total = _along(wide, found.ndim + axis, count, blocks)
+        total *= 2.0**-bits
+        total += 0.5
+        np.floor(total, total)
+        found = np.clip(total, 0, 255, out=total).astype(np.uint8)
+    return found if found is not x else x.copy()
+
+
 def resample(x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats) -> Any:
     if mode.startswith("nearest") and x.size:
         moved = _moved(x, sizes, mode, scales)
         return moved if moved is not x else x.copy()
+    if x.dtype == np.uint8 and x.size:
+        return _bytes_resampled(x, sizes, mode, align_corners, scales)
     return _resampled(x, sizes, mode, align_corners, scales, False)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrad
+from plugrad.ops.on_demand.composite.resampling import resample
 from plugrad.testing.cases import family_cases
 from tests.core.ops.harness import OpSuite, needs_torch, torch
 
@@ -85,6 +87,43 @@ def test_an_image_of_several_blocks_of_weights(name: str, size: tuple[int, int])
     assert finite[:, :, size[0] // 2 :, size[1] // 2 :].all()
     assert not finite.all()
     plugrad.testing.assert_close(found[finite], expected[finite])
+
+
+BYTE_MODES = {
+    "upsample_bilinear2d": "linear",
+    "upsample_bicubic2d": "cubic",
+    "_upsample_bilinear2d_aa": "linear-aa",
+    "_upsample_bicubic2d_aa": "cubic-aa",
+    "_upsample_lanczos2d_aa": "lanczos-aa",
+}
+
+
+@needs_torch
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("name", BYTE_MODES)
+def test_bytes_are_resized_as_in_torch(name: str, align_corners: bool) -> None:
+    """The kernel and the decomposition, on few values, of which many are halfway, and on all."""
+    generator = np.random.default_rng(0)
+    for number in range(40):
+        shape = (2, 3, *generator.integers(1, 30, 2).tolist())
+        x = generator.integers(0, (2, 256)[number % 2], shape).astype(np.uint8)
+        # PyTorch reads other memory where the result has a width of 1.
+        size = generator.integers(2, 40, 2).tolist()
+        scales = (None, None) if number % 3 else (1.3, 0.7)
+        theirs = getattr(torch._C._nn, name)(torch.from_numpy(x), size, align_corners, *scales)
+        ours = getattr(plugrad, name)(plugrad.from_numpy(x), size, align_corners, *scales)
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+        given: Any = plugrad.from_numpy(x)
+        numbers = tuple([scale or 0.0 for scale in scales])
+        composed = resample(given, tuple(size), BYTE_MODES[name], align_corners, numbers)
+        np.testing.assert_array_equal(composed.numpy(), theirs.numpy())
+
+
+def test_bytes_halfway_between_two_round_up() -> None:
+    x = plugrad.tensor([[[[0, 1], [0, 3]]]], dtype=plugrad.uint8)
+    resized = plugrad.upsample_bilinear2d(x, [3, 3], True)
+    # The second column first: of 0.5 and 1.5 come 1 and 2; between the rows, 1.5 gives 2.
+    assert resized.tolist() == [[[[0, 1, 1], [0, 2, 2], [0, 2, 3]]]]
 
 
 def test_grid_sampler_backward_refuses_gradients_of_another_shape() -> None:

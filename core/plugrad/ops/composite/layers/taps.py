@@ -156,6 +156,38 @@ def _ranges(first: Array, sizes: Array, weigh: Callable[[Array], Array], number:
     return Taps(indices, weights.astype(number), None if valid.all() else valid)
 
 
+# Weights of bytes are integers below this one.
+_LIMIT: Final = 1 << 15
+_FINEST: Final = 22
+
+
+@lru_cache(maxsize=128)
+def byte_taps(how: Resampling, length: int, count: int) -> tuple[Taps, int]:
+    """What a line of `count` bytes reads of one of `length`, and the bits after the point.
+
+    The weights are integers: the weights of `taps`, in float64, times 2 to the power of the bits.
+    As many bits are kept as leave the largest weight below 2**15. A result is the sum of weights
+    times bytes, divided by that power and rounded half up; PyTorch computes bytes so.
+    """
+    found = taps(Resampling(how.mode, how.align_corners, how.scale, False), length, count)
+    if found.weights is None:
+        raise ValueError(f"byte_taps: elements are moved, not weighed, in the mode {how.mode!r}")
+    weights = found.weights.copy()
+    largest = float(weights[0].max(initial=0))
+    for tap in range(1, len(weights)):
+        if found.valid is None:
+            # At a border several taps read one element, whose weight is rounded once.
+            again = found.indices[tap] == found.indices[tap - 1]
+            weights[tap] += np.where(again, weights[tap - 1], 0)
+            weights[tap - 1] *= ~again
+        largest = max(largest, float(weights[tap].max(initial=0)))
+    bits = 0
+    while bits < _FINEST and int(0.5 + largest * (1 << (bits + 1))) < _LIMIT:
+        bits += 1
+    whole = np.trunc(weights * (1 << bits) + np.copysign(0.5, weights)).astype(np.int32)
+    return Taps(found.indices, whole, found.valid), bits
+
+
 @lru_cache(maxsize=128)
 def transposed_taps(how: Resampling, length: int, count: int) -> Taps:
     """What the gradient of the line of `length` elements reads of that of `count` elements."""

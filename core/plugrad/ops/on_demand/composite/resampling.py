@@ -16,7 +16,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
-from plugrad.dtype import float32, float64, uint8
+from plugrad.dtype import float32, float64, int32, uint8
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow
 from plugrad.ops.composite.layers.grid_gradient import (
     grid_sampler_2d_backward as grid_sampler_2d_backward,
@@ -28,7 +28,13 @@ from plugrad.ops.composite.layers.grid_sampler import affine_grid_generator as a
 from plugrad.ops.composite.layers.grid_sampler import grid_sampler as grid_sampler
 from plugrad.ops.composite.layers.grid_sampler import grid_sampler_2d as grid_sampler_2d
 from plugrad.ops.composite.layers.grid_sampler import grid_sampler_3d as grid_sampler_3d
-from plugrad.ops.composite.layers.taps import Resampling, Taps, taps, transposed_taps
+from plugrad.ops.composite.layers.taps import (
+    Resampling,
+    Taps,
+    byte_taps,
+    taps,
+    transposed_taps,
+)
 from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor, zero_like
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.interop.arrays import from_host
@@ -46,7 +52,10 @@ _FEW = 4
 def resample(
     self: Tensor, output_size: Ints, mode: str, align_corners: bool, scales: Floats
 ) -> Tensor:
-    found = _along_all(taps, self, output_size, mode, align_corners, scales, False)
+    if self.dtype is uint8 and not mode.startswith(("nearest", "area")):
+        found = _bytes_along_all(self, output_size, mode, align_corners, scales)
+    else:
+        found = _along_all(taps, self, output_size, mode, align_corners, scales, False)
     return found.clone() if found is self else found
 
 
@@ -55,6 +64,24 @@ def resample_backward(
 ) -> Tensor:
     found = _along_all(transposed_taps, grad_output, input_size, mode, align_corners, scales, True)
     return found.clone() if found is grad_output else found
+
+
+def _bytes_along_all(
+    self: Tensor, sizes: Ints, mode: str, align_corners: bool, scales: Floats
+) -> Tensor:
+    """Bytes, in whole numbers and rounded after each dimension, the last one first."""
+    x: Any = self
+    for axis in reversed(range(len(sizes))):
+        dim = self.ndim - len(sizes) + axis
+        before, after = sizes_of(self)[dim], sizes[axis]
+        if before == after:
+            continue
+        how = Resampling(mode, align_corners, scales[axis], False)
+        found, bits = byte_taps(how, before, after)
+        total: Any = _apply(F._to_copy(x, int32), dim, found)
+        rounded = F.bitwise_right_shift(total + (1 << bits >> 1), bits)
+        x = F._to_copy(F.clamp(rounded, 0, 255), uint8)
+    return x
 
 
 def _along_all(
