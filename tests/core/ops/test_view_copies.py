@@ -31,3 +31,16 @@ def test_complex_copies_have_gradients_which_pytorchs_have_not(
 ) -> None:
     x = plugrad.from_numpy(np.arange(6.0).reshape(3, 2)).requires_grad_()
     assert gradcheck(function, (x,))
+
+
+def test_view_copy_takes_any_shape_of_as_many_elements() -> None:
+    """A view of these is refused, since their elements do not lie in that order."""
+    x = plugrad.arange(6).reshape(2, 3)
+    for given in (x.t(), x[:1].expand(2, 3)):
+        with pytest.raises(RuntimeError, match="view size is not compatible"):
+            given.view(6)
+        copied = plugrad.view_copy(given, (6,))
+        assert copied.tolist() == given.numpy().reshape(6).tolist()
+        assert copied.is_contiguous()
+    with pytest.raises(RuntimeError, match=r"shape '\[4\]' is invalid for input of size 6"):
+        plugrad.view_copy(x, (4,))

@@ -58,6 +58,16 @@ def mse_loss(self: TensorBase, target: TensorBase, reduction: str) -> tuple[obje
     return (to_dtype(self, dtype), to_dtype(target, dtype), reduction)
 
 
+def mse_loss_backward(
+    grad_output: TensorBase, self: TensorBase, target: TensorBase, reduction: str
+) -> tuple[object, ...]:
+    if grad_output.dtype is self.dtype and self.dtype is target.dtype:
+        return (grad_output, self, target, reduction)
+    dtype = promote_pair(self, target)
+    self, target = to_dtype(self, dtype), to_dtype(target, dtype)
+    return (to_dtype(grad_output, promote_pair(grad_output, self)), self, target, reduction)
+
+
 def binary_cross_entropy(
     self: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str
 ) -> tuple[object, ...]:

@@ -83,3 +83,68 @@ def test_dtypes_of_losses_are_those_of_pytorch(torch_oracle: Any, name: str, dty
         for more in (None, *weights):
             expected, found = dtypes(torch_oracle, other, more), dtypes(plugrad, other, more)
             assert found[: len(expected) or None] == expected, (other, more)
+
+
+def by_number(name: str, reduction: int) -> Callable[[Any], Any]:
+    """A loss that is reduced as a number says, and its gradient."""
+
+    def program(lib: Any) -> Any:
+        native = lib if lib is plugrad else lib._C._nn
+        x = lib.tensor([[0.5, -2.0, 0.3], [1.2, 0.4, 0.1]], requires_grad=True)
+        if name == "nll_loss2d":
+            labels = lib.tensor([[[0, 2, 1]], [[1, 0, 0]]])
+            scores = x.reshape(2, 1, 1, 3) * lib.tensor([1.0, 2.0, 3.0]).reshape(1, 3, 1, 1)
+            loss = native.nll_loss2d(scores, labels, None, reduction)
+        elif name == "multi_margin_loss":
+            loss = native.multi_margin_loss(x, lib.tensor([0, 2]), 1, 1, None, reduction)
+        else:
+            labels = lib.tensor([[0, -1, -1], [1, 2, -1]])
+            loss = native.multilabel_margin_loss(x, labels, reduction)
+        return loss, lib.autograd.grad(loss.sum(), x)
+
+    return program
+
+
+@pytest.mark.parametrize("reduction", [0, 1, 2, 3, -1])
+@pytest.mark.parametrize("name", ["nll_loss2d", "multi_margin_loss", "multilabel_margin_loss"])
+def test_numbers_of_reductions_are_those_of_pytorch(
+    torch_oracle: Any, name: str, reduction: int
+) -> None:
+    check(torch_oracle, by_number(name, reduction))
+
+
+@pytest.mark.parametrize("integers", ["int64", "bool"])
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_losses_of_floats_and_integers_are_those_of_pytorch(
+    torch_oracle: Any, name: str, integers: str
+) -> None:
+    """Either may come first."""
+
+    def program(lib: Any) -> Any:
+        function = getattr(lib.nn.functional, name)
+        whole = lib.tensor([1, 0, 1]).to(getattr(lib, integers))
+        x = lib.tensor([0.25, -0.5, 3.0], requires_grad=True)
+        given = [(x, whole)] if name == "soft_margin_loss" else [(x, whole), (whole, x)]
+        losses = [function(a, b) for a, b in given]
+        return losses, [lib.autograd.grad(loss, x) for loss in losses]
+
+    check(torch_oracle, program)
+
+
+def test_soft_margin_loss_takes_a_mask_as_targets(torch_oracle: Any) -> None:
+    def program(lib: Any) -> Any:
+        x = lib.tensor([0.25, -0.5, 3.0])
+        return lib.nn.functional.soft_margin_loss(x, lib.tensor([True, False, True]))
+
+    check(torch_oracle, program)
+
+
+@pytest.mark.parametrize("other", ["int64", "bool", "float16"])
+def test_mse_loss_backward_has_the_common_dtype(torch_oracle: Any, other: str) -> None:
+    def program(lib: Any) -> Any:
+        backward = lib.mse_loss_backward if lib is plugrad else lib.ops.aten.mse_loss_backward
+        x, y = lib.ones(3), lib.tensor([1, 0, 1]).to(getattr(lib, other))
+        mean = "mean" if lib is plugrad else 1
+        return backward(lib.tensor(1.0), x, y, mean)
+
+    check(torch_oracle, program)

@@ -22,6 +22,7 @@ from plugrad.tensor.calls.schema_facts import named_results
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
+NONE: Final = 0
 MEAN: Final = 1
 SUM: Final = 2
 # Keeps the cosine of a zero vector finite.
@@ -29,7 +30,7 @@ _COSINE_EPSILON: Final = 1e-12
 
 
 def reduced_by_number(losses: Tensor, reduction: int) -> Tensor:
-    """As in PyTorch's native losses: any number except 1 and 2 means no reduction."""
+    """As in PyTorch's losses of elements: any number except 1 and 2 means no reduction."""
     if reduction == MEAN:
         return losses.mean()
     return losses.sum() if reduction == SUM else losses
@@ -124,7 +125,7 @@ def soft_margin_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
         raise RuntimeError(
             f"result type {name} can't be cast to the desired output type {self.dtype.scalar_name}"
         )
-    excess = -target * self
+    excess = -(target * self)
     # The derivatives of `softplus` do not cancel where exp overflows.
     losses = excess.exp().log1p() if excess.is_complex() else F.softplus(excess, 1, math.inf)
     return reduced_by_number(losses.to(self.dtype), reduction)
@@ -194,8 +195,9 @@ def multi_margin_loss(
 
 
 def _reduced_rows(losses: Tensor, reduction: int, shape: tuple[int, ...]) -> Tensor:
-    if reduction in (MEAN, SUM):
-        return reduced_by_number(losses, reduction)
+    """As in PyTorch's losses of rows: any number except 0 and 1 means the sum."""
+    if reduction != NONE:
+        return reduced_by_number(losses, MEAN if reduction == MEAN else SUM)
     return losses if sizes_of(losses) == shape else C.call__unsafe_view(losses, shape)
 
 
@@ -246,5 +248,5 @@ def nll_loss2d(
                 f"only batches of spatial {name} supported ({ndim}D tensors), but got "
                 f"{name.removesuffix('s')} of size: {list(sizes_of(tensor))}"
             )
-    named = {MEAN: "mean", SUM: "sum"}.get(reduction, "none")
+    named = {NONE: "none", MEAN: "mean"}.get(reduction, "sum")
     return F.nll_loss(self, target, weight, named, ignore_index)
