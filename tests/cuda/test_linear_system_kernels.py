@@ -109,3 +109,12 @@ def test_arguments_of_cupys_functions() -> None:
     assert parameters("_solve_triangular", "solve_triangular")[:5] == [
         *("a", "b", "trans", "lower", "unit_diagonal")
     ]
+
+
+def test_the_sign_of_a_determinant_that_is_no_number() -> None:
+    a = random(2, 3, 3)
+    a[0, 0, 0] = np.nan
+    with np.errstate(all="ignore"):
+        found, expected = OURS["linalg_slogdet"](a), CPU["linalg_slogdet"](a)
+    same(found, expected)
+    assert found[0][0] == 0

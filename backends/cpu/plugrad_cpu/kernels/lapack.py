@@ -272,7 +272,11 @@ def log_determinant(a: Array) -> tuple[Array, Array]:
     diagonal, odd = _eliminated(a)
     size = np.abs(diagonal)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sign = np.prod(np.where(size == 0, 0, diagonal / size), -1) * odd
+        if np.iscomplexobj(a):
+            signs = np.where(size == 0, 0, diagonal / size)
+        else:  # Of nan, 0.
+            signs = np.where(np.isnan(diagonal), 0, np.sign(diagonal))
+        sign = np.prod(signs, -1) * odd
         return sign.astype(a.dtype, copy=False), np.sum(np.log(size), -1)
 
 

@@ -137,4 +137,6 @@ class LinearSystems(Family):
         if a.size == 0:
             return NotImplemented
         sign, logabsdet = self.xp.linalg.slogdet(a)
+        if a.dtype.kind != "c":
+            sign = self.xp.where(self.xp.isnan(logabsdet), a.dtype.type(0), sign)
         return sign, logabsdet

@@ -154,7 +154,11 @@ def inv_ex(A: Tensor, check_errors: bool) -> Any:
 
 def slogdet_on_host(A: TensorBase) -> Any:
     prepare.slogdet(A)
-    sign, logabsdet = np.linalg.slogdet(host_array(A))
+    array = host_array(A)
+    with np.errstate(all="ignore"):
+        sign, logabsdet = np.linalg.slogdet(array)
+    if not A.dtype.is_complex:  # NumPy says 1 or -1 of nan, PyTorch 0.
+        sign = np.where(np.isnan(logabsdet), array.dtype.type(0), sign)
     found = to_device(sign, A), to_device(logabsdet, A, A.dtype.to_real())
     return named("linalg_slogdet", *found)
 
