@@ -340,9 +340,11 @@ def norm(
     tensor(5.)
     """
     input = _in_dtype(input, None, "norm")
-    if ord == -math.inf and mask is not None and input.dtype.category < FLOATING:
+    lowest = ord == -math.inf
+    if lowest and mask is not None and not input.dtype.is_floating_point:
+        _kept(input, mask, _zero)  # Where the mask does not fit, that comes first.
         raise AssertionError(f"input must be floating point, got {input.dtype}")
-    kept = _kept(input, mask, _highest if ord == -math.inf else _zero)
+    kept = _kept(input, mask, _highest if lowest else _zero)
     return F.linalg_vector_norm(kept, ord, _dims(input, dim), keepdim, dtype=dtype)
 
 

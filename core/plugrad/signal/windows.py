@@ -93,6 +93,8 @@ def _made(
     """
     dtype, layout = options.get("dtype"), options.get("layout", "strided")
     kind = get_default_dtype() if dtype is None else dtype
+    if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
+        raise TypeError(f"{name}(): argument 'M' (position 1) must be int, not {type(M).__name__}")
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout != "strided":

@@ -336,7 +336,7 @@ def _convert_one(value: Any, base: str) -> Any:
     elif base == "int":
         return _convert_int(value)
     elif base == "float":
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isinstance(value, (int, float)):  # A bool, too.
             return float_argument(value, "", "", 0)
         number = value.item() if is_scalar(value) and hasattr(value, "item") else None
         if isinstance(number, (int, float)):

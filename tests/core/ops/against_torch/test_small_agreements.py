@@ -65,6 +65,46 @@ CALLS: dict[str, Any] = {
     "masked.norm, least": lambda lib: lib.masked.norm(
         lib.arange(3), float("-inf"), 0, mask=lib.arange(3) > 1
     ),
+    "masked.norm, least of complex numbers": lambda lib: lib.masked.norm(
+        lib.ones(2, 2, dtype=lib.complex64), float("-inf"), 0, mask=lib.ones(2).bool()
+    ),
+    "masked.norm, least, under a mask that does not fit": lambda lib: lib.masked.norm(
+        lib.ones(2, 1).int(), float("-inf"), 0, mask=lib.ones(2, 3).bool()
+    ),
+    **{
+        f"{name} of a mask": lambda lib, name=name: getattr(lib.tensor([True]), name)(0)
+        for name in ("mvlgamma", "mvlgamma_")
+    },
+    **{
+        f"affine_grid_generator of {dtype}": lambda lib, dtype=dtype: lib.affine_grid_generator(
+            lib.ones(2, 2, 3, dtype=getattr(lib, dtype)), [2, 1, 3, 2], False
+        )
+        for dtype in ("int8", "int64", "bool", "float64")
+    },
+    **{
+        f"solve_triangular of {a} and {b}": lambda lib, a=a, b=b: lib.linalg.solve_triangular(
+            lib.tensor([[2, 0], [1, 4]], dtype=getattr(lib, a)),
+            lib.tensor([[1], [-2]], dtype=getattr(lib, b)),
+            upper=False,
+        )
+        for a, b in (
+            ("complex128", "int64"), ("float32", "bool"), ("float32", "float64"),
+            ("float64", "float32"), ("int64", "float32"),
+        )
+    },
+    **{
+        f"_safe_softmax of {dtype}, {n} columns": lambda lib, dtype=dtype, n=n: lib._safe_softmax(
+            lib.zeros(2, n, dtype=getattr(lib, dtype)), 1
+        )
+        for dtype in ("bool", "int64", "float16", "float32")
+        for n in (0, 2)
+    },
+    # A flag is a number, too, where there is more than one form.
+    "quantile": lambda lib: lib.quantile(lib.tensor([0.25, 0.5]), True),
+    "pinv": lambda lib: lib.linalg.pinv(lib.eye(2), True),
+    "matrix_rank": lambda lib: lib.linalg.matrix_rank(lib.eye(2), rtol=True),
+    "bernoulli": lambda lib: lib.bernoulli(lib.zeros(2), True),
+    "histogram": lambda lib: lib.histogram(lib.tensor([0.5]), 2, range=(False, True)).hist,
     "heaviside": lambda lib: lib.heaviside(lib.ones(2, requires_grad=True), lib.ones(2))
     .sum()
     .backward(),

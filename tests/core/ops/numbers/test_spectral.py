@@ -132,3 +132,14 @@ def test_windows_require_grad_where_asked_to() -> None:
     assert plugrad.hann_window(3, requires_grad=True).requires_grad
     with pytest.raises(ValueError, match="general_cosine is implemented for strided"):
         plugrad.signal.windows.hann(3, layout="sparse")
+
+
+@pytest.mark.parametrize("M", [True, 2.0, "2"])
+@pytest.mark.parametrize(
+    "name", ["bartlett", "blackman", "cosine", "exponential", "gaussian", "hann", "kaiser"]
+)
+def test_the_length_of_a_window_is_an_int(name: str, M: Any) -> None:
+    said = rf"{name}\(\): argument 'M' \(position 1\) must be int, not {type(M).__name__}"
+    with pytest.raises(TypeError, match=said):
+        getattr(plugrad.signal.windows, name)(M)
+    assert len(getattr(plugrad.signal.windows, name)(np.int64(3))) == 3

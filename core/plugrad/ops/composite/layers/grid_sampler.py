@@ -274,4 +274,6 @@ def _line(count: int, theta: Tensor, align_corners: bool) -> Tensor:
     if count <= 1:
         return F.zeros((count,), dtype=theta.dtype, device=theta.device)
     line: Any = F.linspace(-1, 1, count, dtype=theta.dtype, device=theta.device)
-    return line if align_corners else line * ((count - 1) / count)
+    if align_corners:
+        return line
+    return F._to_copy(line * ((count - 1) / count), theta.dtype)

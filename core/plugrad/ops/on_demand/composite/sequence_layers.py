@@ -50,7 +50,8 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
 def safe_softmax(self: Tensor, dim: int, dtype: DType | None) -> Tensor:
     # As zeros, such rows have a gradient that is not nan.
     lost: Any = F.all(F.eq(self.detach(), -math.inf), dim, True)
-    return F.where(lost, 0.0, F.softmax(F.where(lost, 0.0, self), dim, dtype=dtype))
+    known = F.softmax(F.masked_fill(self, lost, 0), dim, dtype=dtype)
+    return F.masked_fill(known, lost, 0)
 
 
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
+from plugrad.dtype import bool_
 from plugrad.ops import special_functions as host
 from plugrad.ops.composite.elementwise.precision import widest
 from plugrad.ops.composite.pointwise_discrete import on_host
@@ -57,6 +58,7 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
 
 
 def mvlgamma(self: Tensor, p: int) -> Tensor:
+    _check_no_mask(self)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     dtype = float_result(self.dtype)
@@ -69,9 +71,15 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 
 
 def mvlgamma_(self: Tensor, p: int) -> Tensor:
+    _check_no_mask(self)
     _check_written(self)
     # Of a copy, for the derivative uses what is overwritten.
     return self.copy_(F.mvlgamma(self.clone(), p))
+
+
+def _check_no_mask(self: Tensor) -> None:
+    if self.dtype is bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
 
 
 def _check_written(self: Tensor) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def solve_triangular_on_host(
     self: TensorBase, B: TensorBase, upper: bool, left: bool, unitriangular: bool
 ) -> TensorBase:
-    prepare.solve_triangular(self, B, upper, left, unitriangular)
-    host = solve_triangular(host_array(self), host_array(B), upper, left, unitriangular)
+    prepared: Any = prepare.solve_triangular(self, B, upper, left, unitriangular)
+    host = solve_triangular(host_array(self), host_array(prepared[1]), upper, left, unitriangular)
     return to_device(host, self)
 
 

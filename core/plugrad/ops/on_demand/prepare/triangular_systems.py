@@ -7,6 +7,7 @@ from plugrad.ops.on_demand.prepare.decompositions import check_kernel_dtype, che
 from plugrad.ops.prepare.linear_systems import check_square_shape
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.broadcasting import broadcast_shapes
+from plugrad.tensor.calls.promotion import to_dtype
 
 
 def check_right_side(A: TensorBase, B: TensorBase, left: bool, name: str) -> None:
@@ -29,14 +30,14 @@ def solve_triangular(
     check_square_shape(self, name)
     if len(sizes_of(B)) < 2:
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
-    if self.dtype is not B.dtype:
+    if B.dtype.is_complex and not self.dtype.is_complex:
         raise RuntimeError(
             f"{name}: Expected A and B to have the same dtype, but found A of type "
             f"{self.dtype.scalar_name} and B of type {B.dtype.scalar_name} instead"
         )
     check_right_side(self, B, left, name)
     check_kernel_dtype(self.dtype, "triangular_solve_cpu")
-    return (self, B, upper, left, unitriangular)
+    return (self, to_dtype(B, self.dtype), upper, left, unitriangular)
 
 
 def check_former(b: TensorBase, A: TensorBase, name: str, kernel: str) -> None:
