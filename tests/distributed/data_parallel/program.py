@@ -7,7 +7,11 @@ from typing import Any
 import plugrad
 import plugrad.distributed as dist
 from plugrad import nn
-from plugrad.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from plugrad.distributed.algorithms.ddp_comm_hooks import (
+    ddp_zero_hook,
+    default_hooks,
+    powerSGD_hook,
+)
 from plugrad.distributed.algorithms.join import Join
 from plugrad.distributed.optim import ZeroRedundancyOptimizer
 from plugrad.nn.parallel import DistributedDataParallel
@@ -33,6 +37,20 @@ def trained(make: Any = adam, hook: Any = None, state: Any = None, **options: An
         x, y = part(values(100 + step, 12, 4)), part(values(200 + step, 12, 3))
         loss_of(net(x), y).backward()
         optimizer.step()
+    return [parameter.tolist() for parameter in net.parameters()]
+
+
+def overlapped(wrap: Any) -> list[Any]:
+    """Parameters after steps during backward, of which the first two iterations have none."""
+    net = DistributedDataParallel(mlp(), bucket_cap_mb=SMALL)
+    optimizer = ZeroRedundancyOptimizer(
+        net.parameters(), plugrad.optim.Adam, overlap_with_ddp=True, lr=0.05
+    )
+    hook = wrap(default_hooks.allreduce_hook, net, optimizer, shard_buckets=True)
+    net.register_comm_hook(None, hook)
+    for step in range(5):
+        optimizer.zero_grad()
+        loss_of(net(part(values(step, 12, 4))), part(values(50 + step, 12, 3))).backward()
     return [parameter.tolist() for parameter in net.parameters()]
 
 
@@ -66,6 +84,8 @@ def results() -> dict[str, Any]:
         "divided": trained(zero),
         "bfloat16": trained(hook=default_hooks.bf16_compress_hook),
         "power": trained(hook=powerSGD_hook.powerSGD_hook, state=power),
+        "overlapped": overlapped(ddp_zero_hook.hook_with_zero_step),
+        "interleaved": overlapped(ddp_zero_hook.hook_with_zero_step_interleaved),
         "joined": joined(),
         "normalized": normalized(),
     }

@@ -239,7 +239,12 @@ def test_it_works_with_a_data_parallel_module_that_keeps_views() -> None:
         ),
         ([], {}, ValueError, "got an empty parameter list"),
         ([1], {}, TypeError, "should be an iterable of Tensors or dicts"),
-        ([plugrad.ones(1)], {"overlap_with_ddp": True}, NotImplementedError, "must be False"),
+        (
+            [plugrad.ones(1)],
+            {"overlap_with_ddp": True, "optimizer_class": plugrad.optim.LBFGS},
+            ValueError,
+            "works without a closure, got LBFGS",
+        ),
         ([plugrad.ones(1)], {"optimizer_class": 1}, TypeError, "must be a class of optimizers"),
     ],
 )

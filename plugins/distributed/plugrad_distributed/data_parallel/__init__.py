@@ -2,5 +2,6 @@
 
 `buckets` groups gradients that are sent together, `reducer` averages them while backward runs,
 `distributed` is the module that wraps a model, `module_states` gives all ranks the same initial
-state, `sync_batch_norm` normalises over the batches of all ranks.
+state, `overlapping` updates parameters during backward, `sync_batch_norm` normalises over the
+batches of all ranks.
 """

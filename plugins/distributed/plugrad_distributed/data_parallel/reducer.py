@@ -316,6 +316,12 @@ class Reducer:
             self._used = [0] * len(self._used)
         return self._somewhere
 
+    def unused_anywhere(self) -> set[int]:
+        """The ids of the parameters that no rank uses, in a static graph that is known."""
+        if not self.static_graph or self._somewhere is None:
+            return set()
+        return {id(p) for p, used in zip(self.parameters, self._somewhere, strict=True) if not used}
+
     # On a rank that has run out of inputs, while others continue
 
     def shadow(self) -> None:

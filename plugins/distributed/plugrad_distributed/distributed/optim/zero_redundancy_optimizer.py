@@ -3,12 +3,15 @@ state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import plugrad
 from plugrad import Tensor
 from plugrad_distributed.data_parallel.module_states import broadcast_coalesced
+from plugrad_distributed.data_parallel.overlapping import OverlappingSteps
 from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
 from plugrad_distributed.distributed.collectives import broadcast
 from plugrad_distributed.distributed.objects import gather_object
@@ -25,8 +28,10 @@ class _ZeROJoinHook(JoinHook):
         self.optimizer = optimizer
 
     def main_hook(self) -> None:
-        """The step of this rank's part; the others wait for its parameters."""
-        self.optimizer.step()
+        """The step of this rank's part; the others wait for its parameters. Steps during backward
+        are those of the module's hook."""
+        if self.optimizer.overlapping is None:
+            self.optimizer.step()
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
@@ -42,15 +47,18 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         process_group: the ranks; all by default.
         parameters_as_bucket_view: keep the parameters of a rank concatenated in one tensor, which
             is sent without a copy. Do not replace their `data` then.
-        overlap_with_ddp: not supported; must be False.
+        overlap_with_ddp: the steps run during backward, by a hook of
+            `plugrad.distributed.algorithms.ddp_comm_hooks.ddp_zero_hook`, and `step()` does
+            nothing. `parameters_as_bucket_view` is then ignored: it is always so.
         defaults: arguments of the optimizer.
 
     Raises:
         TypeError: `params` are not tensors or groups.
-        ValueError: there are none.
+        ValueError: there are none, or `overlap_with_ddp` with an optimizer that needs a closure.
 
     Attributes:
         optim: the optimizer of this rank's part.
+        overlapping: the steps during backward, or None.
 
     Source: Rajbhandari et al., "ZeRO: Memory optimizations toward training trillion parameter
     models", 2020, stage 1.
@@ -76,15 +84,15 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         overlap_with_ddp: bool = False,
         **defaults: Any,
     ) -> None:
-        if overlap_with_ddp:
-            raise NotImplementedError(
-                "ZeroRedundancyOptimizer: overlap_with_ddp must be False: steps do not overlap "
-                "with backward"
-            )
         if not (isinstance(optimizer_class, type) and issubclass(optimizer_class, Optimizer)):
             raise TypeError(
                 "ZeroRedundancyOptimizer: optimizer_class must be a class of optimizers, got "
                 f"{optimizer_class!r}"
+            )
+        if overlap_with_ddp and _needs_closure(optimizer_class):
+            raise ValueError(
+                "ZeroRedundancyOptimizer: overlap_with_ddp=True needs an optimizer whose step() "
+                f"works without a closure, got {optimizer_class.__name__}"
             )
         given = _checked(params)
         group = get_group(process_group, "ZeroRedundancyOptimizer")
@@ -95,7 +103,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.world_size = group.size()
         self.rank = group.rank()
         self.global_rank = group.ranks[self.rank]
-        self.parameters_as_bucket_view = parameters_as_bucket_view
+        self.parameters_as_bucket_view = parameters_as_bucket_view and not overlap_with_ddp
+        self.overlapping = OverlappingSteps(self) if overlap_with_ddp else None
         self._optim_constructor = optimizer_class
         self._optim_defaults = defaults
         self._all_state_dicts: list[dict[str, Any]] = []
@@ -103,18 +112,31 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._sizes = [0] * self.world_size
         Optimizer.__init__(self, given, dict(defaults))
         Joinable.__init__(self)
-        self.optim = optimizer_class(self._shard(self.rank, self.param_groups), **defaults)
+        self._make_local_optimizer()
+        self._make_buckets()
+        self.initialized = True
+
+    def _make_local_optimizer(self) -> None:
+        own = self._shard(self.rank, self.param_groups)
+        self.optim = self._optim_constructor(own, **self._optim_defaults)
         # The state is this rank's; groups show all options of the optimizer.
         self.state = self.optim.state
         _copy_options(self.optim.param_groups, self.param_groups, missing_only=True)
         self.defaults = self.optim.defaults
-        self._make_buckets()
-        self.initialized = True
 
     # Which rank owns which parameters
 
     def add_param_group(self, param_group: ParamGroup) -> None:
-        """Add parameters with their own options, on all ranks."""
+        """Add parameters with their own options, on all ranks.
+
+        Raises:
+            RuntimeError: the optimizer was made with `overlap_with_ddp=True`.
+        """
+        if self.initialized and self.overlapping is not None:
+            raise RuntimeError(
+                "ZeroRedundancyOptimizer with `overlap_with_ddp=True` takes all parameter groups "
+                "when it is made"
+            )
         Optimizer.add_param_group(self, param_group)
         # The largest first, each to the rank with the fewest elements; earlier groups stay where
         # they are.
@@ -168,12 +190,19 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # Steps
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
-        """Update this rank's parameters, and send them to the others.
+        """Update this rank's parameters, and send them to the others. With `overlap_with_ddp=True`
+        this only warns and returns None.
 
         Args:
             closure: evaluates the model again and returns the loss, which `step` returns.
             kwargs: arguments of the optimizer's `step`.
         """
+        if self.overlapping is not None:
+            warnings.warn(
+                "`step()` should not be included in the training loop when `overlap_with_ddp=True`",
+                stacklevel=2,
+            )
+            return None
         Join.notify_join_context(self)
         self._check_trainable()
         _copy_options(self.param_groups, self.optim.param_groups)
@@ -184,6 +213,26 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         _copy_options(self.optim.param_groups, self.param_groups)
         self._send_parameters()
         return found
+
+    def _step_with(self, gradients: Mapping[Tensor, Tensor]) -> None:
+        """Update some of this rank's parameters by gradients that they do not have yet."""
+        own = [parameter for group in self.optim.param_groups for parameter in group["params"]]
+        former = [parameter.grad for parameter in own]
+        _copy_options(self.param_groups, self.optim.param_groups)
+        try:
+            for parameter in own:
+                # Without a gradient, a parameter and its state stay as they are.
+                parameter.grad = gradients.get(parameter)
+            self.optim.step()
+        finally:
+            for parameter, gradient in zip(own, former, strict=True):
+                parameter.grad = gradient
+        _copy_options(self.optim.param_groups, self.param_groups)
+
+    def _reassign(self, owners: Mapping[Tensor, int]) -> None:
+        """Divide the parameters anew, before the first step."""
+        self._owner.update(owners)
+        self._make_local_optimizer()
 
     @staticmethod
     def _evaluated(closure: Callable[[], Any] | None) -> Any:
@@ -222,6 +271,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Send the state of all ranks to the rank `to`, a number in the group. All ranks call this;
         afterwards `state_dict` returns the state on that rank."""
+        self._check_divided("consolidate_state_dict()")
         if not 0 <= to < self.world_size:
             raise ValueError(
                 f"consolidate_state_dict(): to must be in the interval [0, {self.world_size - 1}], "
@@ -260,6 +310,13 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         found["state"] = dict(sorted(state.items()))
         return found
 
+    def _check_divided(self, call: str) -> None:
+        if self.overlapping is not None and not self.overlapping.initialized:
+            raise RuntimeError(
+                f"ZeroRedundancyOptimizer.{call}: with `overlap_with_ddp=True` parameters belong "
+                "to ranks only after the third backward pass"
+            )
+
     def _numbers(self) -> dict[Tensor, int]:
         """The number of each parameter in a state dict."""
         every = [parameter for group in self.param_groups for parameter in group["params"]]
@@ -271,7 +328,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
         Raises:
             ValueError: its groups differ.
+            RuntimeError: with `overlap_with_ddp=True`, before the third backward pass.
         """
+        self._check_divided("load_state_dict()")
         numbers = self._numbers()
         groups = state_dict["param_groups"]
         if [len(group["params"]) for group in groups] != [
@@ -313,6 +372,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def join_process_group(self) -> Any:
         """The group."""
         return self.process_group
+
+
+def _needs_closure(optimizer_class: type[Optimizer]) -> bool:
+    closure = inspect.signature(optimizer_class.step).parameters.get("closure")
+    return closure is not None and closure.default is inspect.Parameter.empty
 
 
 def _checked(params: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from plugrad_distributed.distributed.algorithms.ddp_comm_hooks import (
+    ddp_zero_hook,
     debugging_hooks,
     default_hooks,
     powerSGD_hook,
@@ -26,6 +27,7 @@ from plugrad_distributed.distributed.algorithms.ddp_comm_hooks import (
 
 __all__ = [
     "DDPCommHookType",
+    "ddp_zero_hook",
     "debugging_hooks",
     "default_hooks",
     "powerSGD_hook",
