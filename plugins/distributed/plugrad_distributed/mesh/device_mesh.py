@@ -10,12 +10,8 @@ import numpy as np
 
 import plugrad
 from plugrad import Tensor
-from plugrad_distributed.distributed.starting import (
-    get_rank,
-    init_process_group,
-    is_initialized,
-    new_group,
-)
+from plugrad_distributed.distributed.queries import get_rank, is_initialized
+from plugrad_distributed.distributed.starting import init_process_group, new_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.world import default_group
 

@@ -19,7 +19,8 @@ from plugrad_distributed.distributed.collectives import (
 )
 from plugrad_distributed.distributed.objects import all_gather_object, broadcast_object_list
 from plugrad_distributed.distributed.points import recv, send
-from plugrad_distributed.distributed.starting import get_rank, get_world_size, new_group
+from plugrad_distributed.distributed.queries import get_rank, get_world_size
+from plugrad_distributed.distributed.starting import new_group
 from plugrad_distributed.planning.costs import Costs, Point
 from plugrad_distributed.planning.measuring_overheads import (
     Layers,

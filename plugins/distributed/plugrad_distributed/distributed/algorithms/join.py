@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import plugrad
 from plugrad_distributed.distributed.collectives import all_reduce
-from plugrad_distributed.distributed.starting import get_rank
+from plugrad_distributed.distributed.queries import get_rank
 from plugrad_distributed.groups.work import Work
 
 __all__ = ["Join", "JoinHook", "Joinable"]

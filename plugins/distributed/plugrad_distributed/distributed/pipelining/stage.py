@@ -14,7 +14,7 @@ from plugrad import Tensor
 from plugrad_distributed.data_parallel.distributed import DistributedDataParallel
 from plugrad_distributed.distributed.pipelining.splitting import SplitBackward
 from plugrad_distributed.distributed.points import irecv, isend
-from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.distributed.queries import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 
