@@ -39,7 +39,10 @@ EXAMPLES = (
     *("distributed.algorithms.ddp_comm_hooks", "distributed.checkpoint"),
     *(f"distributed.algorithms.ddp_comm_hooks.{kind}_hooks" for kind in ("debugging", "default")),
     *("distributed.algorithms.ddp_comm_hooks.powerSGD_hook", "distributed.checkpoint.state_dict"),
-    *("distributed.device_mesh", "distributed.nn", "distributed.optim", "futures", "nn.parallel"),
+    *("distributed", "distributed.algorithms.join", "distributed.device_mesh", "distributed.fsdp"),
+    *("distributed.nn", "distributed.optim", "distributed.pipelining", "distributed.simulate"),
+    *("distributed.tensor", "distributed.tensor.experimental", "distributed.tensor.parallel"),
+    *("distributed.tensor.placement_types", "futures", "nn.parallel"),
 )
 # Those whose classes are no exceptions, enumerations or `autograd.Function`s.
 EVERY_ARGUMENT = [one for one in FUNCTIONS if one not in ("serialization", "utils.checkpoint")]

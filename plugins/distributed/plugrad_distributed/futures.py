@@ -50,7 +50,16 @@ class Future(Generic[T]):
         return made
 
     def done(self) -> bool:
-        """Whether the value, or an error, is set; does not wait."""
+        """Whether the value, or an error, is set; does not wait.
+
+        >>> import plugrad
+        >>> future = plugrad.futures.Future()
+        >>> future.done()
+        False
+        >>> future.set_result(1)
+        >>> future.done()
+        True
+        """
         return self._over
 
     def wait(self) -> T:
@@ -58,6 +67,12 @@ class Future(Generic[T]):
 
         Raises:
             Exception: the error that was set.
+
+        >>> import plugrad
+        >>> future = plugrad.futures.Future()
+        >>> future.set_result(1)
+        >>> future.wait()
+        1
         """
         self._settle()
         return self.value()
@@ -80,7 +95,14 @@ class Future(Generic[T]):
             self._end(value, None)
 
     def value(self) -> T:
-        """The value, which must be set already; see `wait`."""
+        """The value, which must be set already; see `wait`.
+
+        >>> import plugrad
+        >>> plugrad.futures.Future().value()
+        Traceback (most recent call last):
+            ...
+        RuntimeError: Future.value(): the value is not there yet: call wait() first
+        """
         if not self._over:
             raise RuntimeError("Future.value(): the value is not there yet: call wait() first")
         if self._error is not None:
@@ -89,7 +111,15 @@ class Future(Generic[T]):
         return found
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """A future for the result of `callback(self)`, which runs when this one is done."""
+        """A future for the result of `callback(self)`, which runs when this one is done.
+
+        >>> import plugrad
+        >>> future = plugrad.futures.Future()
+        >>> text = future.then(lambda done: f"got {done.value()}")
+        >>> future.set_result(3)
+        >>> text.wait()
+        'got 3'
+        """
 
         def find() -> S:
             self._settle()
@@ -101,7 +131,14 @@ class Future(Generic[T]):
         return after
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
-        """Call `callback(self)` once the value is set; at once if it already is."""
+        """Call `callback(self)` once the value is set; at once if it already is.
+
+        >>> import plugrad
+        >>> future = plugrad.futures.Future()
+        >>> future.add_done_callback(lambda done: print("got", done.value()))
+        >>> future.set_result(3)
+        got 3
+        """
         with self._lock:
             if not self._over:
                 self._callbacks.append(callback)
@@ -113,6 +150,14 @@ class Future(Generic[T]):
 
         Raises:
             RuntimeError: a value is already set.
+
+        >>> import plugrad
+        >>> future = plugrad.futures.Future()
+        >>> future.set_result(3)
+        >>> future.set_result(4)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: Future can only be marked completed once
         """
         self._end(result, None)
 
@@ -121,6 +166,14 @@ class Future(Generic[T]):
 
         Raises:
             RuntimeError: a value is already set.
+
+        >>> import plugrad
+        >>> future = plugrad.futures.Future()
+        >>> future.set_exception(KeyError("weight"))
+        >>> future.wait()
+        Traceback (most recent call last):
+            ...
+        KeyError: 'weight'
         """
         if not isinstance(result, BaseException):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")

@@ -12,6 +12,14 @@ class ReduceOp(enum.Enum):
 
     `AVG` is the sum divided by the number of ranks. `BAND`, `BOR` and `BXOR` are for integers and
     bools.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def largest():
+    ...     x = plugrad.tensor([float(dist.get_rank())])
+    ...     dist.all_reduce(x, dist.ReduceOp.MAX)
+    ...     return x.item()
+    >>> dist.run_ranks(largest, 3)
+    [2.0, 2.0, 2.0]
     """
 
     SUM = "sum"
@@ -29,6 +37,10 @@ class ReduceOp(enum.Enum):
 
         Raises:
             ValueError: there is none.
+
+        >>> import plugrad.distributed as dist
+        >>> dist.ReduceOp.named("SUM")
+        <ReduceOp.SUM: 'sum'>
         """
         if isinstance(op, ReduceOp):
             return op

@@ -20,6 +20,7 @@ from plugrad.distributed.tensor import (
     Shard,
     distribute_module,
     distribute_tensor,
+    rand,
 )
 from plugrad.testing import assert_close
 
@@ -240,6 +241,13 @@ def test_tensors_made_on_a_dtensor_s_device_are_replicated() -> None:
         assert plugrad.zeros_like(x).placements == (Shard(0),)
 
     _line(run)
+
+
+def test_random_numbers_can_be_the_first_tensor_on_a_mesh() -> None:
+    # Each call makes a new mesh; the backend counts at least two, so the third tells.
+    for _ in range(3):
+        parts = _line(lambda mesh: rand(5, device_mesh=mesh, placements=[Shard(0)]).to_local())
+        assert [len(part) for part in parts] == [3, 2]
 
 
 def test_copies_lie_as_their_originals_do() -> None:

@@ -112,6 +112,28 @@ class Carrier:
     """Moves arrays between the ranks 0 to `size` - 1 of one group, of which this process is `rank`.
 
     A carrier must define `split`, `send` and `recv`. Roots and peers are numbers in the group.
+
+    >>> import queue
+    >>> import numpy as np
+    >>> from plugrad.distributed import Carrier
+    >>> class Mailboxes(Carrier):
+    ...     # The ranks are in one process; each has a queue.
+    ...     def __init__(self, rank, boxes):
+    ...         super().__init__(rank, len(boxes))
+    ...         self.boxes = boxes
+    ...     def split(self, ranks, name):
+    ...         raise NotImplementedError("no smaller groups in this example")
+    ...     def send(self, array, dst, tag):
+    ...         self.boxes[dst].put(array.copy())
+    ...     def recv(self, out, src, tag):
+    ...         out[...] = self.boxes[self.rank].get()
+    >>> boxes = [queue.Queue(), queue.Queue()]
+    >>> first, second = Mailboxes(0, boxes), Mailboxes(1, boxes)
+    >>> _ = first.broadcast(np.array([1.0, 2.0]), root=0)
+    >>> received = np.empty(2)
+    >>> second.broadcast(received, root=0)
+    >>> received
+    array([1., 2.])
     """
 
     # Device types whose arrays it takes. Arrays of other devices are copied through the host.

@@ -34,27 +34,76 @@ class GradBucket:
         self._is_last = is_last
 
     def index(self) -> int:
-        """Its index among the buckets of the backward pass, in the order of reduction."""
+        """Its index among the buckets of the backward pass, in the order of reduction.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> def hook(seen, bucket):
+        ...     seen.append((bucket.index(), bucket.is_last()))
+        ...     work = dist.all_reduce(bucket.buffer(), dist.ReduceOp.AVG, async_op=True)
+        ...     return work.get_future().then(lambda done: done.value()[0])
+        >>> def program():
+        ...     seen = []
+        ...     net = plugrad.nn.Sequential(plugrad.nn.Linear(4, 4), plugrad.nn.Linear(4, 4))
+        ...     net = plugrad.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1e-5)
+        ...     net.register_comm_hook(seen, hook)
+        ...     net(plugrad.ones(1, 4)).sum().backward()
+        ...     return seen
+        >>> dist.run_ranks(program, 2)[0]
+        [(0, False), (1, False), (2, False), (3, True)]
+        """
         return self._index
 
     def buffer(self) -> Tensor:
-        """All gradients as one tensor of one dimension."""
+        """All gradients as one tensor of one dimension.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> weights = [plugrad.zeros(2, 2), plugrad.zeros(1)]
+        >>> dist.GradBucket(0, plugrad.arange(5.0), weights, True).buffer()
+        tensor([0., 1., 2., 3., 4.])
+        """
         return self._buffer
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Replace the tensor, for example by one of another dtype."""
+        """Replace the tensor, for example by one of another dtype.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> bucket = dist.GradBucket(0, plugrad.ones(4), [plugrad.zeros(2, 2)], True)
+        >>> bucket.set_buffer(bucket.buffer().to(plugrad.bfloat16))
+        >>> bucket.gradients()[0].dtype
+        plugrad.bfloat16
+        """
         self._buffer = buffer
 
     def parameters(self) -> list[Tensor]:
-        """The parameters, in the order of their gradients in the buffer."""
+        """The parameters, in the order of their gradients in the buffer.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> weight, bias = plugrad.zeros(2, 2), plugrad.zeros(1)
+        >>> bucket = dist.GradBucket(0, plugrad.arange(5.0), [weight, bias], True)
+        >>> [parameter.shape for parameter in bucket.parameters()]
+        [plugrad.Size([2, 2]), plugrad.Size([1])]
+        """
         return list(self._parameters)
 
     def gradients(self) -> list[Tensor]:
-        """The gradients, as views of the buffer in the shapes of their parameters."""
+        """The gradients, as views of the buffer in the shapes of their parameters.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> weights = [plugrad.zeros(2), plugrad.zeros(2)]
+        >>> bucket = dist.GradBucket(0, plugrad.arange(4.0), weights, True)
+        >>> _ = bucket.gradients()[1].zero_()
+        >>> bucket.buffer()
+        tensor([0., 1., 0., 0.])
+        """
         return views(self._buffer, self._parameters)
 
     def is_last(self) -> bool:
-        """Whether it is the last bucket of the backward pass."""
+        """Whether it is the last bucket of the backward pass.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> dist.GradBucket(0, plugrad.ones(1), [plugrad.zeros(1)], is_last=True).is_last()
+        True
+        """
         return self._is_last
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from plugrad_distributed.data_parallel.module_states import (
 from plugrad_distributed.data_parallel.reducer import CommHook, Reducer
 from plugrad_distributed.data_parallel.sink import through_sink
 from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
-from plugrad_distributed.distributed.starting import get_default_group, get_group
+from plugrad_distributed.distributed.queries import get_default_group, get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_nn.nn import parallel
 from plugrad_nn.nn.module import Module

@@ -51,10 +51,8 @@ from plugrad_distributed.distributed.points import (
     recv,
     send,
 )
-from plugrad_distributed.distributed.ranks import run_ranks
-from plugrad_distributed.distributed.starting import (
+from plugrad_distributed.distributed.queries import (
     GroupMember,
-    destroy_process_group,
     get_backend,
     get_global_rank,
     get_group_rank,
@@ -63,7 +61,6 @@ from plugrad_distributed.distributed.starting import (
     get_rank,
     get_world_size,
     group,
-    init_process_group,
     is_available,
     is_backend_available,
     is_gloo_available,
@@ -71,6 +68,11 @@ from plugrad_distributed.distributed.starting import (
     is_mpi_available,
     is_nccl_available,
     is_torchelastic_launched,
+)
+from plugrad_distributed.distributed.ranks import run_ranks
+from plugrad_distributed.distributed.starting import (
+    destroy_process_group,
+    init_process_group,
     new_group,
     new_subgroups,
     new_subgroups_by_enumeration,

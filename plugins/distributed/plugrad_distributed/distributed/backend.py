@@ -6,7 +6,16 @@ __all__ = ["Backend"]
 
 
 class Backend(str):
-    """A name in lower case: ``Backend("MPI") == Backend.MPI == "mpi"``."""
+    """A name in lower case: ``Backend("MPI") == Backend.MPI == "mpi"``.
+
+    >>> import plugrad.distributed as dist
+    >>> dist.Backend("MPI") == dist.Backend.MPI
+    True
+    >>> dist.Backend(3)
+    Traceback (most recent call last):
+        ...
+    ValueError: Backend constructor parameter must be string-ish, got 3
+    """
 
     __slots__ = ()
 

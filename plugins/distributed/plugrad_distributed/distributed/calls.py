@@ -10,7 +10,7 @@ from typing import Any
 import plugrad
 from plugrad import Tensor
 from plugrad.plugins.tracing import is_direct
-from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.distributed.queries import get_group
 from plugrad_distributed.groups.described import Described
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work

@@ -10,7 +10,7 @@ from plugrad import Tensor
 from plugrad_distributed.arrays import readable, writable
 from plugrad_distributed.carriers.carrier import ANY_SOURCE, COLLECTIVE_TAG
 from plugrad_distributed.distributed.calls import check_tensor, described, member, root_of
-from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.distributed.queries import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 

@@ -1,4 +1,4 @@
-"""Creating and destroying groups: `init_process_group`, `new_group`, and queries about them."""
+"""Creating and destroying groups: `init_process_group`, `new_group` and `new_subgroups`."""
 
 from __future__ import annotations
 
@@ -10,34 +10,22 @@ from datetime import timedelta
 from typing import Any, Final
 
 from plugrad_distributed.carriers.carrier import Carrier
-from plugrad_distributed.carriers.registry import ALIASES, carrier_class, carrier_names
+from plugrad_distributed.carriers.registry import ALIASES, carrier_class
+from plugrad_distributed.distributed.queries import (
+    GroupMember,
+    get_process_group_ranks,
+    get_world_size,
+    is_torchelastic_launched,
+)
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import seconds
-from plugrad_distributed.groups.world import World, current_world, default_group, group_named
+from plugrad_distributed.groups.world import current_world, default_group
 from plugrad_distributed.launching.meeting import met
 from plugrad_distributed.launching.rendezvous import in_query, rendezvous_of
 
 __all__ = [
-    "GroupMember",
     "destroy_process_group",
-    "get_backend",
-    "get_default_group",
-    "get_global_rank",
-    "get_group",
-    "get_group_rank",
-    "get_node_local_rank",
-    "get_process_group_ranks",
-    "get_rank",
-    "get_world_size",
-    "group",
     "init_process_group",
-    "is_available",
-    "is_backend_available",
-    "is_gloo_available",
-    "is_initialized",
-    "is_mpi_available",
-    "is_nccl_available",
-    "is_torchelastic_launched",
     "new_group",
     "new_subgroups",
     "new_subgroups_by_enumeration",
@@ -46,30 +34,6 @@ __all__ = [
 DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
 # Variables by which MPI's launchers tell a process that it is one of several.
 STARTED_BY_MPI: Final = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
-
-
-class _NoMember:
-    """The result of `new_group` on ranks that are not in the group."""
-
-    def __repr__(self) -> str:
-        return "<not a member of this group>"
-
-
-class _GroupsOfARank(type):
-    @property
-    def WORLD(cls) -> ProcessGroup | None:
-        """The group of all ranks, or None."""
-        return current_world().default
-
-
-class GroupMember(metaclass=_GroupsOfARank):
-    """`WORLD`, the group of all ranks, and the object that stands for a group without this rank."""
-
-    NON_GROUP_MEMBER: Any = _NoMember()
-
-
-class group(metaclass=_GroupsOfARank):
-    """`group.WORLD` is the group of all ranks."""
 
 
 def init_process_group(
@@ -246,7 +210,14 @@ def _use(device: Any) -> None:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Destroy a group; without an argument, all groups including the default one."""
+    """Destroy a group; without an argument, all groups including the default one.
+
+    >>> import plugrad.distributed as dist
+    >>> dist.init_process_group("alone")
+    >>> dist.destroy_process_group()
+    >>> dist.is_initialized()
+    False
+    """
     world = current_world()
     if group is GroupMember.NON_GROUP_MEMBER:
         return
@@ -287,6 +258,16 @@ def new_group(
 
     Raises:
         ValueError: a rank does not exist or occurs twice.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def sum_of_the_pair():
+    ...     pair = dist.new_group([0, 2])
+    ...     x = plugrad.tensor([float(dist.get_rank())])
+    ...     if pair is not dist.GroupMember.NON_GROUP_MEMBER:
+    ...         dist.all_reduce(x, group=pair)
+    ...     return x.item()
+    >>> dist.run_ranks(sum_of_the_pair, 3)
+    [2.0, 1.0, 2.0]
     """
     everyone = default_group()
     world = current_world()
@@ -331,6 +312,13 @@ def new_subgroups(
 
     Raises:
         ValueError: the ranks cannot be divided this way.
+
+    >>> import plugrad.distributed as dist
+    >>> def neighbours():
+    ...     own, every = dist.new_subgroups(2)
+    ...     return dist.get_process_group_ranks(own), len(every)
+    >>> dist.run_ranks(neighbours, 4)
+    [([0, 1], 2), ([0, 1], 2), ([2, 3], 2), ([2, 3], 2)]
     """
     world_size = get_world_size(group)
     if group_size is None:
@@ -358,7 +346,15 @@ def new_subgroups_by_enumeration(
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """Create a group for each list of ranks; no rank may be in two. Returns this rank's group, or
-    None, and all groups."""
+    None, and all groups.
+
+    >>> import plugrad.distributed as dist
+    >>> def even_or_odd():
+    ...     own, _ = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
+    ...     return dist.get_process_group_ranks(own)
+    >>> dist.run_ranks(even_or_odd, 4)
+    [[0, 2], [1, 3], [0, 2], [1, 3]]
+    """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     flat = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
@@ -370,122 +366,3 @@ def new_subgroups_by_enumeration(
     ]
     own = [one for one in found if one is not GroupMember.NON_GROUP_MEMBER]
     return (own[0] if own else None), found
-
-
-def get_group(group: ProcessGroup | str | None, function: str) -> ProcessGroup | None:
-    """The group for an argument: the default one for None, a group by its name; returns None for a
-    group that this rank is not in."""
-    if group is None:
-        return default_group()
-    if isinstance(group, ProcessGroup):
-        return group
-    if isinstance(group, str):
-        return group_named(group)
-    if group is GroupMember.NON_GROUP_MEMBER:
-        return None
-    raise TypeError(
-        f"{function}(): group must be a ProcessGroup or None, got {type(group).__name__}"
-    )
-
-
-def get_default_group() -> ProcessGroup:
-    """The group of all ranks; ValueError before `init_process_group`."""
-    return default_group()
-
-
-def is_available() -> bool:
-    """Whether `plugrad.distributed` can be used: True."""
-    return True
-
-
-def is_initialized() -> bool:
-    """Whether `init_process_group` was called, and `destroy_process_group` was not."""
-    return current_world().default is not None
-
-
-def is_backend_available(backend: str) -> bool:
-    """Whether a plugin provides the carrier, and its requirements are installed."""
-    name = ALIASES.get(backend.lower(), backend.lower())
-    if name not in carrier_names():
-        return False
-    try:
-        carrier_class(name)
-    except Exception:
-        return False
-    return True
-
-
-def is_mpi_available() -> bool:
-    """Whether ``"mpi"`` can be used: mpi4py and an MPI library are installed."""
-    return is_backend_available("mpi")
-
-
-def is_gloo_available() -> bool:
-    """Whether programs that request ``"gloo"`` run: MPI stands in for it."""
-    return is_mpi_available()
-
-
-def is_nccl_available() -> bool:
-    """Whether ``"nccl"`` can be used."""
-    return is_backend_available("nccl")
-
-
-def is_torchelastic_launched() -> bool:
-    """Whether torchrun started this process."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
-
-
-def get_rank(group: Any = None) -> int:
-    """This process's number in the group; -1 if it is not in it."""
-    found = get_group(group, "get_rank")
-    return -1 if found is None else found.rank()
-
-
-def get_world_size(group: Any = None) -> int:
-    """The number of processes in the group; -1 if this one is not in it."""
-    found = get_group(group, "get_world_size")
-    return -1 if found is None else found.size()
-
-
-def get_backend(group: Any = None) -> str:
-    """The name of the carrier of a group."""
-    found = get_group(group, "get_backend")
-    if found is None:
-        raise ValueError("Invalid process group specified")
-    return found.backend
-
-
-def get_process_group_ranks(group: Any = None) -> list[int]:
-    """The global numbers of the group's processes."""
-    found = get_group(group, "get_process_group_ranks")
-    return [] if found is None else list(found.ranks)
-
-
-def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The global number of a rank in the group."""
-    if not 0 <= group_rank < group.size():
-        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
-    return group.ranks[group_rank]
-
-
-def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The number in the group of a global rank."""
-    return group.local(global_rank, "get_group_rank()")
-
-
-def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number on its machine, from `LOCAL_RANK`."""
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
-    if fallback_rank is not None:
-        return int(fallback_rank)
-    raise RuntimeError(
-        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
-        "`get_node_local_rank` to work, assuming you are not running in a multi-device context and "
-        "want the code to run locally instead."
-    )
-
-
-def new_world(suffix: str) -> World:
-    """An empty world, for a rank that is a thread."""
-    return World(suffix)

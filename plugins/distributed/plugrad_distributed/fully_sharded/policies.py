@@ -56,7 +56,16 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class OffloadPolicy:
-    """Parameters stay on the device of the mesh."""
+    """Parameters stay on the device of the mesh.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.fsdp import OffloadPolicy, fully_shard
+    >>> def device():
+    ...     layer = fully_shard(plugrad.nn.Linear(3, 4), offload_policy=OffloadPolicy())
+    ...     return layer.weight.to_local().device
+    >>> dist.run_ranks(device, 2)[0]
+    device(type='cpu')
+    """
 
 
 @dataclass
@@ -65,6 +74,14 @@ class CPUOffloadPolicy(OffloadPolicy):
 
     Attributes:
         pin_memory: accepted and ignored.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.fsdp import CPUOffloadPolicy, fully_shard
+    >>> def device():
+    ...     layer = fully_shard(plugrad.nn.Linear(3, 4), offload_policy=CPUOffloadPolicy())
+    ...     return layer.weight.to_local().device
+    >>> dist.run_ranks(device, 2)[0]
+    device(type='cpu')
     """
 
     pin_memory: bool = True

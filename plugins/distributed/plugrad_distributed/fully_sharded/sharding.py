@@ -8,11 +8,8 @@ from typing import Any, TypeVar
 import plugrad
 from plugrad import Tensor
 from plugrad.nn import Module
-from plugrad_distributed.distributed.starting import (
-    get_world_size,
-    init_process_group,
-    is_initialized,
-)
+from plugrad_distributed.distributed.queries import get_world_size, is_initialized
+from plugrad_distributed.distributed.starting import init_process_group
 from plugrad_distributed.fully_sharded.group import ParameterGroup
 from plugrad_distributed.fully_sharded.loading import watch_state
 from plugrad_distributed.fully_sharded.module import become_sharded

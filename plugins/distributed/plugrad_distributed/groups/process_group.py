@@ -31,6 +31,15 @@ class ProcessGroup:
         ranks: the global numbers of its processes.
         timeout: how long an operation may take, in seconds.
         backend: the name of its carrier, or of several by device: ``"cpu:mpi,cuda:nccl"``.
+
+    >>> import plugrad.distributed as dist
+    >>> def pair():
+    ...     group = dist.new_group([1, 2], group_desc="the last two")
+    ...     if dist.get_rank(group) < 0:
+    ...         return None
+    ...     return group.ranks, group.rank(), group.size(), group.group_desc
+    >>> dist.run_ranks(pair, 3)
+    [None, ((1, 2), 0, 2, 'the last two'), ((1, 2), 1, 2, 'the last two')]
     """
 
     def __init__(
@@ -71,11 +80,21 @@ class ProcessGroup:
         return self.name
 
     def rank(self) -> int:
-        """This process's number in the group."""
+        """This process's number in the group.
+
+        >>> import plugrad.distributed as dist
+        >>> dist.run_ranks(lambda: dist.group.WORLD.rank(), 2)
+        [0, 1]
+        """
         return self._rank
 
     def size(self) -> int:
-        """The number of its processes."""
+        """The number of its processes.
+
+        >>> import plugrad.distributed as dist
+        >>> dist.run_ranks(lambda: dist.group.WORLD.size(), 2)
+        [2, 2]
+        """
         return self._size
 
     def carrier(self, device_type: str) -> Carrier:

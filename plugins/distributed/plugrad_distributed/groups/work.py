@@ -40,6 +40,16 @@ class Work:
 
     Attributes:
         source: the sender's number in the group; -1 if any rank may send, and for other operations.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> def total():
+    ...     x = plugrad.tensor([float(dist.get_rank())])
+    ...     work = dist.all_reduce(x, async_op=True)
+    ...     # Compute something else here.
+    ...     work.wait()
+    ...     return x.item()
+    >>> dist.run_ranks(total, 4)
+    [6.0, 6.0, 6.0, 6.0]
     """
 
     def __init__(
@@ -167,7 +177,17 @@ class Work:
         return request is not None and request.crowded
 
     def is_completed(self) -> bool:
-        """Whether it is complete; does not wait."""
+        """Whether it is complete; does not wait.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> def polled():
+        ...     work = dist.all_reduce(plugrad.ones(2), async_op=True)
+        ...     while not work.is_completed():
+        ...         pass
+        ...     return work.is_success(), work.exception()
+        >>> dist.run_ranks(polled, 2)
+        [(True, None), (True, None)]
+        """
         return self._advance()
 
     def is_success(self) -> bool:
@@ -187,6 +207,17 @@ class Work:
         Raises:
             DistTimeoutError: it took longer. The group cannot be used afterwards.
             DistBackendError: it failed, or another rank did.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> def late():
+        ...     # No rank sends, so the message never arrives.
+        ...     work = dist.irecv(plugrad.empty(1), src=1 - dist.get_rank())
+        ...     try:
+        ...         work.wait(timeout=0.01)
+        ...     except dist.DistTimeoutError:
+        ...         return "too late"
+        >>> dist.run_ranks(late, 2)
+        ['too late', 'too late']
         """
         if self._request is not None and self._request.follows:
             self._follow()
@@ -250,16 +281,41 @@ class Work:
             raise self._error
 
     def result(self) -> list[Any]:
-        """The tensors that it wrote to, once it is complete."""
+        """The tensors that it wrote to, once it is complete.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> dist.run_ranks(lambda: dist.all_reduce(plugrad.ones(2), async_op=True).result(), 2)
+        [[tensor([2., 2.])], [tensor([2., 2.])]]
+        """
         self.wait()
         return list(self._results)
 
     def get_future(self) -> Future[list[Any]]:
-        """A future for `result()`. It completes, and runs its callbacks, when it is waited for."""
+        """A future for `result()`. It completes, and runs its callbacks, when it is waited for.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> def mean():
+        ...     work = dist.all_reduce(plugrad.ones(2) * dist.get_rank(), async_op=True)
+        ...     halved = work.get_future().then(lambda done: done.value()[0] / 2)
+        ...     return halved.wait()
+        >>> dist.run_ranks(mean, 2)[0]
+        tensor([0.5000, 0.5000])
+        """
         return Future.found_by(self.result)
 
     def source_rank(self) -> int:
-        """The rank that a received message came from."""
+        """The rank that a received message came from.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> def sender():
+        ...     if dist.get_rank() == 1:
+        ...         dist.send(plugrad.ones(1), dst=0)
+        ...         return None
+        ...     work = dist.irecv(plugrad.empty(1))
+        ...     return work.source_rank()
+        >>> dist.run_ranks(sender, 2)
+        [1, None]
+        """
         self.wait()
         return self._group.ranks[self.source] if self.source >= 0 else -1
 

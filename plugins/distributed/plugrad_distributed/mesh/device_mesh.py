@@ -10,14 +10,11 @@ import numpy as np
 
 import plugrad
 from plugrad import Tensor
-from plugrad_distributed.distributed.starting import (
-    get_rank,
-    init_process_group,
-    is_initialized,
-    new_group,
-)
+from plugrad_distributed.distributed.queries import get_rank, is_initialized
+from plugrad_distributed.distributed.starting import init_process_group, new_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.world import default_group
+from plugrad_distributed.mesh.grids import check_grid, line_groups
 
 __all__ = ["DeviceMesh", "current_mesh", "init_device_mesh"]
 
@@ -58,7 +55,7 @@ class DeviceMesh:
     ) -> None:
         ranks = np.array(mesh.tolist() if isinstance(mesh, Tensor) else mesh, dtype=np.int64)
         names = tuple(mesh_dim_names) if mesh_dim_names else None
-        _check(ranks, names)
+        check_grid(ranks, names)
         self._device_type = device_type
         self._ranks = ranks
         self._names = names
@@ -80,48 +77,112 @@ class DeviceMesh:
         self._hash = hash(self._identity)
         found = np.argwhere(ranks == get_rank())
         self._coordinate = tuple(int(place) for place in found[0]) if len(found) else None
-        self._groups = _make_groups(ranks, names) if _groups is None else list(_groups)
+        self._groups = line_groups(ranks, names) if _groups is None else list(_groups)
 
     @property
     def device_type(self) -> str:
-        """The device type of the ranks."""
+        """The device type of the ranks.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> dist.run_ranks(lambda: init_device_mesh("cpu", (2,)).device_type, 2)[0]
+        'cpu'
+        """
         return self._device_type
 
     @property
     def mesh(self) -> Tensor:
-        """The ranks' numbers."""
+        """The ranks' numbers.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> dist.run_ranks(lambda: init_device_mesh("cpu", (2, 2)).mesh, 4)[0]
+        tensor([[0, 1],
+                [2, 3]], dtype=plugrad.int32)
+        """
         found: Tensor = plugrad.tensor(self._ranks.tolist(), dtype=plugrad.int32, device="cpu")
         return found
 
     @property
     def mesh_dim_names(self) -> tuple[str, ...] | None:
-        """The names of the dimensions."""
+        """The names of the dimensions.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> def names():
+        ...     mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+        ...     return mesh.mesh_dim_names, mesh["tp"].mesh_dim_names
+        >>> dist.run_ranks(names, 2)[0]
+        (('dp', 'tp'), ('tp',))
+        """
         return self._names
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of ranks along each dimension."""
+        """The number of ranks along each dimension.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> dist.run_ranks(lambda: init_device_mesh("cpu", (1, 2)).shape, 2)[0]
+        (1, 2)
+        """
         return tuple(self._ranks.shape)
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> dist.run_ranks(lambda: init_device_mesh("cpu", (1, 2)).ndim, 2)[0]
+        2
+        """
         return self._ranks.ndim
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """The number of ranks, in all or along a dimension."""
+        """The number of ranks, in all or along a dimension.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> def sizes():
+        ...     mesh = init_device_mesh("cpu", (2, 3))
+        ...     return mesh.size(), mesh.size(0), mesh.size(1)
+        >>> dist.run_ranks(sizes, 6)[0]
+        (6, 2, 3)
+        """
         return int(self._ranks.size if mesh_dim is None else self._ranks.shape[mesh_dim])
 
     def get_rank(self) -> int:
-        """This process's global rank."""
+        """This process's global rank.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import DeviceMesh
+        >>> dist.run_ranks(lambda: DeviceMesh("cpu", [1, 2]).get_rank(), 3)
+        [0, 1, 2]
+        """
         return get_rank()
 
     def get_coordinate(self) -> tuple[int, ...] | None:
-        """The position of this rank in the grid; None if it is not in it."""
+        """The position of this rank in the grid; None if it is not in it.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import DeviceMesh
+        >>> dist.run_ranks(lambda: DeviceMesh("cpu", [1, 2]).get_coordinate(), 3)
+        [None, (0,), (1,)]
+        """
         return self._coordinate
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This rank's number along a dimension, which can be omitted if there is only one."""
+        """This rank's number along a dimension, which can be omitted if there is only one.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> def numbers():
+        ...     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        ...     return mesh.get_local_rank("dp"), mesh["tp"].get_local_rank()
+        >>> dist.run_ranks(numbers, 4)
+        [(0, 0), (0, 1), (1, 0), (1, 1)]
+        """
         group = self.get_group(mesh_dim)
         return group.rank()
 
@@ -132,6 +193,16 @@ class DeviceMesh:
             RuntimeError: there are several dimensions and none is named; or this rank is not in
                 the mesh.
             KeyError: there is no dimension with this name.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> def sum_along_tp():
+        ...     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        ...     x = plugrad.tensor([float(dist.get_rank())])
+        ...     dist.all_reduce(x, group=mesh.get_group("tp"))
+        ...     return x.item()
+        >>> dist.run_ranks(sum_along_tp, 4)
+        [1.0, 1.0, 5.0, 5.0]
         """
         if mesh_dim is None:
             if self.ndim > 1:
@@ -151,7 +222,15 @@ class DeviceMesh:
         return found
 
     def get_all_groups(self) -> list[ProcessGroup]:
-        """The groups along all dimensions."""
+        """The groups along all dimensions.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> def ranks():
+        ...     return [group.ranks for group in init_device_mesh("cpu", (2, 2)).get_all_groups()]
+        >>> dist.run_ranks(ranks, 4)[3]
+        [(1, 3), (2, 3)]
+        """
         return [self.get_group(dim) for dim in range(self.ndim)]
 
     def _dim_named(self, name: str) -> int:
@@ -302,6 +381,14 @@ class DeviceMesh:
 
         Raises:
             ValueError: `mesh` does not fit the groups.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import DeviceMesh
+        >>> def mesh():
+        ...     own, _ = dist.new_subgroups(2)
+        ...     return DeviceMesh.from_group(own, "cpu", mesh_dim_names=("tp",))
+        >>> dist.run_ranks(mesh, 4)[3]
+        DeviceMesh((tp=2), 'cpu', ranks=[2, 3])
         """
         if isinstance(group, ProcessGroup):
             ranks = list(group.ranks)
@@ -365,48 +452,6 @@ def current_mesh() -> DeviceMesh:
     return stack[-1]
 
 
-def _check(ranks: Any, names: tuple[str, ...] | None) -> None:
-    if ranks.size == 0:
-        raise RuntimeError("DeviceMesh: mesh must name at least one rank, got none")
-    if len(np.unique(ranks)) < ranks.size:
-        raise RuntimeError(f"DeviceMesh: a rank must not occur twice in mesh, got {ranks.tolist()}")
-    if names is None:
-        return
-    if len(set(names)) != len(names):
-        raise RuntimeError(
-            "Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names "
-            f"{names}"
-        )
-    if len(names) != ranks.ndim:
-        raise RuntimeError(
-            "mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): "
-            f"{len(names)} and len(mesh_shape):{ranks.ndim}."
-        )
-
-
-def _make_groups(ranks: Any, names: tuple[str, ...] | None) -> list[ProcessGroup | None]:
-    """This rank's group along each dimension. Every rank makes all groups in the same order,
-    because their names contain a count."""
-    everyone = default_group()
-    if ranks.ndim == 1 and ranks.tolist() == list(everyone.ranks):
-        return [everyone]
-    found: list[ProcessGroup | None] = []
-    for dim in range(ranks.ndim):
-        mine: ProcessGroup | None = None
-        for row in np.moveaxis(ranks, dim, -1).reshape(-1, ranks.shape[dim]):
-            name = names[dim] if names else f"dim_{dim}"
-            # new_group sorts ranks, so the order of the mesh must be ascending.
-            if row.tolist() != sorted(row.tolist()):
-                raise RuntimeError(
-                    f"DeviceMesh: ranks must rise along each dimension of mesh, got {row.tolist()}"
-                )
-            made = new_group(row.tolist(), group_desc=f"mesh_{name}")
-            if isinstance(made, ProcessGroup):
-                mine = made
-        found.append(mine)
-    return found
-
-
 def init_device_mesh(
     device_type: str,
     mesh_shape: Sequence[int],
@@ -432,7 +477,7 @@ def init_device_mesh(
     """
     shape = tuple(mesh_shape)
     if mesh_dim_names is not None:
-        _check(np.arange(int(np.prod(shape))).reshape(shape), tuple(mesh_dim_names))
+        check_grid(np.arange(int(np.prod(shape))).reshape(shape), tuple(mesh_dim_names))
     if not device_type.isalpha():
         raise RuntimeError(
             f"Device type with index is not supported but got {device_type}. If you maintained a "

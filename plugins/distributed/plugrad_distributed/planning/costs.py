@@ -16,7 +16,12 @@ __all__ = ["ALGORITHMS", "Call", "Costs", "Line", "Point", "fastest", "fit_line"
 
 
 class Line(NamedTuple):
-    """Seconds of a message of some bytes: `latency + per_byte * bytes`."""
+    """Seconds of a message of some bytes: `latency + per_byte * bytes`.
+
+    >>> from plugrad.distributed.simulate import Line
+    >>> f"{Line(latency=1e-6, per_byte=1e-9).seconds(1e6):.6f} s"
+    '0.001001 s'
+    """
 
     latency: float
     per_byte: float
@@ -26,7 +31,13 @@ class Line(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One measurement of a collective."""
+    """One measurement of a collective.
+
+    >>> from plugrad.distributed.simulate import Point, fit_line
+    >>> points = [Point(ranks=2, size=size, seconds=1e-6 + 1e-9 * size) for size in (1e3, 1e6)]
+    >>> f"{fit_line('send', points).latency:.1e} s"
+    '1.0e-06 s'
+    """
 
     ranks: int
     size: float
@@ -34,7 +45,13 @@ class Point(NamedTuple):
 
 
 class Call(NamedTuple):
-    """What one collective costs, in seconds: by latency, and by bandwidth."""
+    """What one collective costs, in seconds: by latency, and by bandwidth.
+
+    >>> from plugrad.distributed.simulate import Costs
+    >>> call = Costs.of(latency=1e-6, bandwidth=1e9).call("all_gather", 2, 2e6)
+    >>> f"{call.seconds:.6f} s, {call.latency:.6f} s of them latency"
+    '0.001001 s, 0.000001 s of them latency'
+    """
 
     collective: str
     latency: float
@@ -205,6 +222,15 @@ class Costs:
         measured: by collective, what was measured. Groups of a size that was measured on one
             machine are taken from these.
         about: where the figures come from.
+
+    >>> from plugrad.distributed.simulate import Costs, Point
+    >>> names = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "send")
+    >>> points = [Point(2, size, 1e-6 + 1e-9 * size) for size in (1e3, 1e6)]
+    >>> costs = Costs.fitted(
+    ...     {name: points for name in names}, cores=4, contention=1.2, copy=1e-10, overlap=0.5
+    ... )
+    >>> f"{costs.call('all_reduce', 2, 1e6).seconds:.4f} s"
+    '0.0010 s'
     """
 
     near: dict[str, Line]
@@ -286,12 +312,26 @@ class Costs:
 
     def with_network(self, latency: float, bandwidth: float, overlap: float = 1.0) -> Costs:
         """With a network between machines: seconds of a message, bytes per second of a machine, and
-        which part of a collective runs beside kernels: all of it where a card moves the bytes."""
+        which part of a collective runs beside kernels: all of it where a card moves the bytes.
+
+        >>> from plugrad.distributed.simulate import Costs
+        >>> costs = Costs.of(1e-6, 1e10).with_network(latency=1e-5, bandwidth=1e9)
+        >>> for far in (False, True):
+        ...     print(f"{costs.call('all_reduce', 2, 1e6, far=far).seconds:.6f} s")
+        0.000101 s
+        0.001010 s
+        """
         far = {name: Line(latency, 1 / bandwidth) for name in ALGORITHMS}
         return replace(self, far=far, far_overlap=overlap)
 
     def beside(self, *, far: bool) -> float:
-        """`overlap` of a group, by whether its ranks are on several machines."""
+        """`overlap` of a group, by whether its ranks are on several machines.
+
+        >>> from plugrad.distributed.simulate import Costs
+        >>> costs = Costs.of(1e-6, 1e10, overlap=0.5).with_network(1e-5, 1e9, overlap=1.0)
+        >>> costs.beside(far=False), costs.beside(far=True)
+        (0.5, 1.0)
+        """
         return self.overlap if not far or self.far_overlap is None else self.far_overlap
 
     def call(
@@ -303,6 +343,14 @@ class Costs:
             size: bytes of the whole tensor.
             far: whether the ranks are on several machines.
             share: how many groups use a machine's network at the same time.
+
+        >>> from plugrad.distributed.simulate import Costs
+        >>> costs = Costs.of(1e-6, 1e9)
+        >>> for ranks in (1, 2, 8):
+        ...     print(f"{ranks}: {costs.call('all_gather', ranks, 8e6).seconds:.4f} s")
+        1: 0.0000 s
+        2: 0.0040 s
+        8: 0.0070 s
         """
         if ranks < 2:
             return Call(collective, 0.0, 0.0)
@@ -316,14 +364,30 @@ class Costs:
 
     def slowdown(self, ranks: float, waiting: int = 0) -> float:
         """How much slower each of some ranks on a machine computes than a rank alone, while others
-        wait."""
+        wait.
+
+        >>> from plugrad.distributed.simulate import Costs
+        >>> costs = Costs.of(1e-6, 1e9, cores=4, contention=1.5)
+        >>> [costs.slowdown(ranks) for ranks in (1, 4, 8)]
+        [1.0, 1.5, 3.0]
+        """
         ranks += self.waiting * waiting
         busy = min(ranks, self.cores)
         shared = 0.0 if self.cores <= 1 or math.isinf(self.cores) else (busy - 1) / (self.cores - 1)
         return max(1.0, ranks / self.cores) * (1 + (self.contention - 1) * shared)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write them as JSON."""
+        """Write them as JSON.
+
+        >>> import os, tempfile
+        >>> from plugrad.distributed.simulate import Costs
+        >>> costs = Costs.of(1e-6, 1e9, cores=4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "costs.json")
+        ...     costs.save(path)
+        ...     print(Costs.load(path) == costs)
+        True
+        """
         Path(path).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
@@ -341,7 +405,18 @@ class Costs:
 
 def fastest(one: Costs, other: Costs) -> Costs:
     """The less of each figure of two measurements of the same machine: whatever else ran there only
-    added to them. Ratios are those of the second: `contention`, `overlap` and `waiting`."""
+    added to them. Ratios are those of the second: `contention`, `overlap` and `waiting`.
+
+    >>> from plugrad.distributed.simulate import Costs, Point, fastest
+    >>> names = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "send")
+    >>> def measured(disturbance):
+    ...     points = [Point(2, size, disturbance * (1e-6 + 1e-9 * size)) for size in (1e3, 1e6)]
+    ...     return Costs.fitted(
+    ...         {name: points for name in names}, cores=4, contention=1.0, copy=1e-10, overlap=1.0
+    ...     )
+    >>> f"{fastest(measured(1.0), measured(1.7)).near['send'].latency:.1e} s"
+    '1.0e-06 s'
+    """
     measured = {
         name: [
             Point(a.ranks, a.size, min(a.seconds, b.seconds))

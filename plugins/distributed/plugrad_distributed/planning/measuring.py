@@ -19,7 +19,8 @@ from plugrad_distributed.distributed.collectives import (
 )
 from plugrad_distributed.distributed.objects import all_gather_object, broadcast_object_list
 from plugrad_distributed.distributed.points import recv, send
-from plugrad_distributed.distributed.starting import get_rank, get_world_size, new_group
+from plugrad_distributed.distributed.queries import get_rank, get_world_size
+from plugrad_distributed.distributed.starting import new_group
 from plugrad_distributed.planning.costs import Costs, Point
 from plugrad_distributed.planning.measuring_overheads import (
     Layers,
@@ -75,6 +76,14 @@ def measure_collectives(
 
     Raises:
         ValueError: there is only one process.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.simulate import measure_collectives
+    >>> def measured():
+    ...     # Threads of one process here, so that the example runs anywhere.
+    ...     return measure_collectives((100, 1000), rounds=2, seconds=0.01)
+    >>> sorted(dist.run_ranks(measured, 2)[0].near)
+    ['all_gather', 'all_reduce', 'broadcast', 'reduce_scatter', 'send']
     """
     world = get_world_size()
     if world < 2:
@@ -209,6 +218,11 @@ def measure_contention(fn: Callable[[], Any] | None = None, group: Any = None) -
     Args:
         fn: a step without communication; some kernels by default. The fastest of its calls counts.
         group: all ranks by default; each of them calls this.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.simulate import measure_contention
+    >>> min(dist.run_ranks(measure_contention, 2)) >= 1.0
+    True
     """
     first, work = get_rank(group) == 0, fn or work_of_steps()
     work()

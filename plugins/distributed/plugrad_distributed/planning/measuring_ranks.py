@@ -12,7 +12,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad_distributed.distributed.collectives import all_reduce, barrier, broadcast
 from plugrad_distributed.distributed.points import irecv, isend, recv, send
-from plugrad_distributed.distributed.starting import get_rank, get_world_size
+from plugrad_distributed.distributed.queries import get_rank, get_world_size
 
 __all__ = [
     "COMPUTED",

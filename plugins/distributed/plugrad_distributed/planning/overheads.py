@@ -24,6 +24,16 @@ class Overheads:
         microbatch: a microbatch through a stage of a pipeline, forward and backward.
         split: what it adds if backward comes in two parts.
         sent, received: a message to the next stage or back, with its shapes, on either side.
+
+    >>> from dataclasses import replace
+    >>> from plugrad.distributed.simulate import Costs, FullySharded, Overheads, simulate
+    >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+    >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+    >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+    >>> profile = Profile(nodes, (weight,), step_seconds=3)
+    >>> costs = replace(Costs.of(0.1, 1e6), overheads=Overheads(unit=0.5))
+    >>> simulate(profile, FullySharded(), 2, costs).compute
+    3.5
     """
 
     layer: float = 0.0

@@ -18,6 +18,10 @@ class Memory:
     Attributes:
         activations: the most that lives at a time of what is computed.
         buffers: inputs, the model's buffers, and what communication needs.
+
+    >>> from plugrad.distributed.simulate import Memory
+    >>> Memory(parameters=4e6, gradients=4e6, optimizer=8e6, activations=1e6, buffers=0.0).total
+    17000000.0
     """
 
     parameters: float
@@ -49,6 +53,20 @@ class Prediction:
         shares: what the step's seconds go to, most first.
         exceeds: whether it needs more memory than there is.
         efficiency: batches per second and rank, to those of the profiled step.
+
+    >>> from plugrad.distributed.simulate import Costs, DataParallel, simulate
+    >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+    >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+    >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+    >>> profile = Profile(nodes, (weight,), step_seconds=3)
+    >>> print(simulate(profile, DataParallel(), 4, Costs.of(0.1, 1e6)))
+    data parallel on 4 ranks (data 4, tensor 1, pipeline 1)
+      step      4.9 s, efficiency 61%
+      compute   3 s, idle 0 us
+      messages  1.9 s, exposed 1.9 s
+      memory    3 MB
+                parameters 1, gradients 1, optimizer 0, activations 0, buffers 1
+      limits    compute, all_reduce bandwidth, all_reduce latency
     """
 
     strategy: str
@@ -70,13 +88,30 @@ class Prediction:
         """What keeps the step from being shorter, most first; "compute" is useful work.
 
         Parts below 5 % of the step are left out. "memory" is first if there is too little.
+
+        >>> from plugrad.distributed.simulate import Costs, DataParallel, simulate
+        >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+        >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+        >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+        >>> profile = Profile(nodes, (weight,), step_seconds=3)
+        >>> simulate(profile, DataParallel(), 4, Costs.of(0.1, 1e6), memory=1e6).limits
+        ('memory', 'compute', 'all_reduce bandwidth', 'all_reduce latency')
         """
         noted = [name for name, seconds in self.shares if seconds >= NOTED * self.step_time]
         return ("memory", *noted) if self.exceeds else tuple(noted)
 
     @property
     def bottleneck(self) -> str:
-        """The first of the limits that does no useful work."""
+        """The first of the limits that does no useful work.
+
+        >>> from plugrad.distributed.simulate import Costs, DataParallel, simulate
+        >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+        >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+        >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+        >>> profile = Profile(nodes, (weight,), step_seconds=3)
+        >>> simulate(profile, DataParallel(), 4, Costs.of(0.1, 1e6)).bottleneck
+        'all_reduce bandwidth'
+        """
         return next((name for name in self.limits if name != "compute"), "compute")
 
     def __str__(self) -> str:
@@ -145,6 +180,15 @@ class Table:
 
     "waits" is the part of a step in which a rank waits for communication, "idle" for the pipeline,
     "eff." the efficiency.
+
+    >>> from plugrad.distributed.simulate import Costs, DataParallel, sweep
+    >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+    >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+    >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+    >>> profile = Profile(nodes, (weight,), step_seconds=3)
+    >>> table = sweep(profile, [DataParallel()], [1, 2, 4], Costs.of(0.1, 1e6))
+    >>> [f"{row.ranks}: {row.step_time:.1f} s" for row in table]
+    ['1: 3.0 s', '2: 4.1 s', '4: 4.9 s']
     """
 
     rows: tuple[Prediction, ...]

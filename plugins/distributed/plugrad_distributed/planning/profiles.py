@@ -28,6 +28,11 @@ class NodeCost:
             count as what they are views of.
         makes: memory that is new, by name, with its bytes.
         size: bytes of its results.
+
+    >>> from plugrad.distributed.simulate import NodeCost
+    >>> node = NodeCost("relu", "forward", 2e-4, reads=("x",), makes=(("y", 4000),), size=4000)
+    >>> node.op, node.makes
+    ('relu', (('y', 4000),))
     """
 
     op: str
@@ -48,6 +53,11 @@ class ParameterCost:
         name: in the profile.
         used: the node that reads it first.
         arrival: the node that makes its gradient, which has the name `grad`.
+
+    >>> from plugrad.distributed.simulate import ParameterCost
+    >>> weight = ParameterCost("w", (500, 500), 1_000_000, used=0, arrival=1, grad="w.grad")
+    >>> weight.bytes
+    1000000
     """
 
     name: str
@@ -68,6 +78,16 @@ class Profile:
         buffer_bytes: other tensors that the step uses, inputs among them.
         step_seconds: what the step took as a whole; the nodes' seconds come to that.
         kept: memory that lives on after the step.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.simulate import profile_step
+    >>> model = plugrad.nn.Linear(2, 3)
+    >>> def step(x):
+    ...     model.zero_grad()
+    ...     model(x).relu().sum().backward()
+    >>> profile = profile_step(step, plugrad.ones(4, 2))
+    >>> [node.op for node in profile.nodes if node.phase == "forward"]
+    ['linear', 'relu', 'sum']
     """
 
     nodes: tuple[NodeCost, ...]
@@ -78,7 +98,13 @@ class Profile:
     kept: tuple[str, ...] = ()
 
     def seconds(self, phase: Phase) -> float:
-        """What the nodes of a phase take."""
+        """What the nodes of a phase take.
+
+        >>> from plugrad.distributed.simulate import NodeCost, Profile
+        >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+        >>> Profile(nodes, ()).seconds("backward")
+        2.0
+        """
         return sum(node.seconds for node in self.nodes if node.phase == phase)
 
     @property
@@ -107,6 +133,14 @@ class Profile:
 
         Args:
             sizes: other sizes of this memory.
+
+        >>> from plugrad.distributed.simulate import NodeCost, Profile
+        >>> nodes = (
+        ...     NodeCost("exp", "forward", 1.0, reads=("x",), makes=(("y", 400),)),
+        ...     NodeCost("mul", "backward", 1.0, reads=("y",), makes=(("grad", 400),)),
+        ... )
+        >>> Profile(nodes, ()).peak_bytes()
+        800.0
         """
         return max([0.0, *self.live_bytes(sizes)])
 
@@ -125,7 +159,17 @@ class Profile:
         return max([0.0, *(live + there - arrived[-1] for live, there in pairs)])
 
     def live_bytes(self, sizes: Mapping[str, float] | None = None) -> list[float]:
-        """What lives while each node runs."""
+        """What lives while each node runs.
+
+        >>> from plugrad.distributed.simulate import NodeCost, Profile
+        >>> nodes = (
+        ...     NodeCost("exp", "forward", 1.0, reads=("x",), makes=(("y", 400),)),
+        ...     NodeCost("sum", "forward", 1.0, reads=("y",), makes=(("total", 4),)),
+        ...     NodeCost("neg", "forward", 1.0, reads=("total",), makes=(("loss", 4),)),
+        ... )
+        >>> Profile(nodes, ()).live_bytes()
+        [400.0, 404.0, 8.0]
+        """
         sizes = self.sizes if sizes is None else sizes
         changes = [0.0] * (len(self.nodes) + 1)
         last = {name: index for index, node in enumerate(self.nodes) for name in node.reads}
@@ -141,12 +185,32 @@ class Profile:
         return found
 
     def saved_bytes(self, sizes: Mapping[str, float] | None = None) -> float:
-        """What lives when the forward pass is over: what backward needs."""
+        """What lives when the forward pass is over: what backward needs.
+
+        >>> from plugrad.distributed.simulate import NodeCost, Profile
+        >>> nodes = (
+        ...     NodeCost("exp", "forward", 1.0, reads=("x",), makes=(("y", 400),)),
+        ...     NodeCost("sum", "forward", 1.0, reads=("y",), makes=(("total", 4),)),
+        ...     NodeCost("mul", "backward", 1.0, reads=("y",), makes=(("grad", 400),)),
+        ... )
+        >>> Profile(nodes, ()).saved_bytes()
+        404.0
+        """
         ends = [index for index, node in enumerate(self.nodes) if node.phase == "forward"]
         return self.live_bytes(sizes)[ends[-1]] if ends else 0.0
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it as JSON."""
+        """Write it as JSON.
+
+        >>> import os, tempfile
+        >>> from plugrad.distributed.simulate import NodeCost, Profile
+        >>> profile = Profile((NodeCost("linear", "forward", 1.0),), ())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "step.json")
+        ...     profile.save(path)
+        ...     print(Profile.load(path) == profile)
+        True
+        """
         Path(path).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
 
     @classmethod

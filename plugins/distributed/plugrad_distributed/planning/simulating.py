@@ -81,7 +81,20 @@ def sweep(
     memory: float | None = None,
 ) -> Table:
     """`simulate` for each strategy and number of ranks, as a table; what the model cannot be split
-    into is left out."""
+    into is left out.
+
+    >>> from plugrad.distributed.simulate import Costs, DataParallel, FullySharded, sweep
+    >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+    >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+    >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+    >>> profile = Profile(nodes, (weight,), step_seconds=3)
+    >>> print(sweep(profile, [DataParallel(), FullySharded()], [1, 4], Costs.of(0.1, 1e6)))
+    strategy      ranks   step waits idle eff.  MB limited by
+    data parallel     1    3 s    0%   0% 100%   2 compute
+    data parallel     4  4.9 s   39%   0%  61%   3 all_reduce bandwidth
+    fully sharded     1    3 s    0%   0% 100%   4 compute
+    fully sharded     4 5.85 s   49%   0%  51% 2.5 all_gather bandwidth
+    """
     counts = list(ranks)
     rows = []
     for strategy in strategies:

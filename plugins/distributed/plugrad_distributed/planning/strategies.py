@@ -24,7 +24,17 @@ def _check_cuts(owner: str, cuts: tuple[int, ...] | None) -> None:
 @dataclass(frozen=True)
 class DataParallel:
     """DistributedDataParallel: each rank has the model and a batch of the profiled size. Buckets
-    of gradients are reduced while backward runs; the first one has 1 MiB."""
+    of gradients are reduced while backward runs; the first one has 1 MiB.
+
+    >>> from plugrad.distributed.simulate import Costs, DataParallel, simulate
+    >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+    >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+    >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+    >>> profile = Profile(nodes, (weight,), step_seconds=3)
+    >>> found = simulate(profile, DataParallel(bucket_cap_mb=1.0), 2, Costs.of(0.1, 1e6))
+    >>> found.batches, found.bottleneck
+    (2, 'all_reduce bandwidth')
+    """
 
     bucket_cap_mb: float = 25.0
 
@@ -47,6 +57,14 @@ class FullySharded:
         unit_mb: units have so many MiB or more.
         cuts: in place of that, the layers with which units after the first begin. Layers are
             operators that use parameters, counted from 0 in the order of the forward pass.
+
+    >>> from plugrad.distributed.simulate import Costs, FullySharded, simulate
+    >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile
+    >>> nodes = (NodeCost("linear", "forward", 1.0), NodeCost("backward", "backward", 2.0))
+    >>> weight = ParameterCost("w", (500, 500), 1_000_000, 0, 1)
+    >>> profile = Profile(nodes, (weight,), step_seconds=3)
+    >>> simulate(profile, FullySharded(), 4, Costs.of(0.1, 1e6)).memory.parameters
+    250000.0
     """
 
     unit_mb: float = 1.0
@@ -67,6 +85,14 @@ class TensorParallel:
 
     Args:
         ranks: how many; None for all that are left.
+
+    >>> from plugrad.distributed.simulate import DataParallel, TensorParallel
+    >>> print(TensorParallel(4))
+    tensor x4
+    >>> TensorParallel(0)
+    Traceback (most recent call last):
+        ...
+    ValueError: TensorParallel(): ranks must be positive, got 0
     """
 
     ranks: int | None = None
@@ -88,6 +114,14 @@ class Pipeline:
         stages_per_rank: 1 for "gpipe" and "1f1b", 2 for "zbv_zero_bubble".
         cuts: the layers with which stages after the first begin, as for `FullySharded`. By default
             the forward pass is cut in parts that take about as long.
+
+    >>> from plugrad.distributed.simulate import Pipeline
+    >>> print(Pipeline(stages=4, microbatches=16, schedule="zbv_zero_bubble", stages_per_rank=2))
+    pipeline x4
+    >>> Pipeline(stages=4, schedule="zbv_zero_bubble")
+    Traceback (most recent call last):
+        ...
+    ValueError: Pipeline(): 'zbv_zero_bubble' has two stages on each rank, got stages_per_rank=1
     """
 
     stages: int | None = None

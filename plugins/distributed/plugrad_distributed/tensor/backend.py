@@ -75,7 +75,9 @@ def mesh_at(index: int) -> DeviceMesh:
 
 def host_generator(mesh: DeviceMesh) -> Any:
     """The host's generator that backs a mesh's default generator."""
-    return generators(NAME)[device_of(mesh).index].host
+    # Asking for its device first makes a new mesh count among the backend's devices.
+    index = device_of(mesh).index
+    return generators(NAME)[index].host
 
 
 def as_tensor(array: ShardedArray) -> Tensor:

@@ -59,12 +59,31 @@ class DTensor(Tensor, metaclass=_ByKey):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The mesh of the tensor."""
+        """The mesh of the tensor.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> from plugrad.distributed.tensor import zeros
+        >>> def mesh_of_zeros():
+        ...     return zeros(2, device_mesh=init_device_mesh("cpu", (2,))).device_mesh
+        >>> dist.run_ranks(mesh_of_zeros, 2)[0]
+        DeviceMesh((2,), 'cpu', ranks=[0, 1])
+        """
         return _array(self).mesh
 
     @property
     def placements(self) -> Placements:
-        """The placement along each dimension of the mesh."""
+        """The placement along each dimension of the mesh.
+
+        >>> import plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> from plugrad.distributed.tensor import Shard, zeros
+        >>> def row_sums():
+        ...     d = zeros(4, 6, device_mesh=init_device_mesh("cpu", (2,)), placements=[Shard(1)])
+        ...     return d.placements, d.sum(1).placements
+        >>> dist.run_ranks(row_sums, 2)[0]
+        ((Shard(dim=1),), (Partial(sum),))
+        """
         return _array(self).placements
 
     @property
@@ -98,6 +117,16 @@ class DTensor(Tensor, metaclass=_ByKey):
         Raises:
             RuntimeError: `local_tensor` is a DTensor, or `shape` is given without `stride`.
             ValueError: the `Partial` placements mix operations, or parts do not fit.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> from plugrad.distributed.tensor import DTensor, Shard
+        >>> def joined():
+        ...     part = plugrad.full((1, 2), float(dist.get_rank()))
+        ...     d = DTensor.from_local(part, init_device_mesh("cpu", (2,)), [Shard(0)])
+        ...     return d.shape, d.full_tensor().tolist()
+        >>> dist.run_ranks(joined, 2)[0]
+        (plugrad.Size([2, 2]), [[0.0, 0.0], [1.0, 1.0]])
         """
         if array_of(local_tensor) is not None:
             raise RuntimeError(
@@ -133,6 +162,15 @@ class DTensor(Tensor, metaclass=_ByKey):
         Args:
             grad_placements: the placements of incoming gradients; by default those of the tensor,
                 with `Replicate` in place of `Partial`.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> from plugrad.distributed.tensor import Shard, distribute_tensor
+        >>> def part():
+        ...     d = distribute_tensor(plugrad.arange(4), init_device_mesh("cpu", (2,)), [Shard(0)])
+        ...     return d.to_local().tolist()
+        >>> dist.run_ranks(part, 2)
+        [[0, 1], [2, 3]]
         """
         array = _array(self)
         if not plugrad.is_grad_enabled():
@@ -166,6 +204,15 @@ class DTensor(Tensor, metaclass=_ByKey):
         Raises:
             NotImplementedError: `device_mesh` is another mesh.
             RuntimeError: a placement would become `Partial`.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> from plugrad.distributed.tensor import Shard, distribute_tensor
+        >>> def shapes():
+        ...     d = distribute_tensor(plugrad.ones(4, 6), init_device_mesh("cpu", (2,)), [Shard(0)])
+        ...     return d.to_local().shape, d.redistribute(placements=[Shard(1)]).to_local().shape
+        >>> dist.run_ranks(shapes, 2)[0]
+        (plugrad.Size([2, 6]), plugrad.Size([4, 3]))
         """
         array = _array(self)
         if device_mesh is not None and device_mesh != array.mesh:
@@ -186,6 +233,17 @@ class DTensor(Tensor, metaclass=_ByKey):
 
         Args:
             grad_placements: as in `to_local`, for the whole.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.device_mesh import init_device_mesh
+        >>> from plugrad.distributed.tensor import Shard, distribute_tensor
+        >>> def gradient():
+        ...     x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+        ...     d = distribute_tensor(x, init_device_mesh("cpu", (2,)), [Shard(0)])
+        ...     (d * d).full_tensor().sum().backward()
+        ...     return d.grad.full_tensor()
+        >>> dist.run_ranks(gradient, 2)[0]
+        tensor([2., 4.])
         """
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         return whole.to_local(grad_placements=grad_placements)

@@ -125,7 +125,17 @@ def zeros(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor of zeros."""
+    """A DTensor of zeros.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, zeros
+    >>> def shapes():
+    ...     d = zeros(4, 3, device_mesh=init_device_mesh("cpu", (2,)), placements=[Shard(0)])
+    ...     return d.shape, d.to_local().shape
+    >>> dist.run_ranks(shapes, 2)[0]
+    (plugrad.Size([4, 3]), plugrad.Size([2, 3]))
+    """
     return _made(
         size,
         placements,
@@ -144,7 +154,17 @@ def ones(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor of ones."""
+    """A DTensor of ones.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, ones
+    >>> def total():
+    ...     d = ones(4, 3, device_mesh=init_device_mesh("cpu", (2,)), placements=[Shard(0)])
+    ...     return d.to_local().sum().item(), d.sum().full_tensor().item()
+    >>> dist.run_ranks(total, 2)[0]
+    (6.0, 12.0)
+    """
     return _made(
         size, placements, device_mesh, "ones", requires_grad, lambda s: plugrad.ones(s, dtype=dtype)
     )
@@ -158,7 +178,17 @@ def empty(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor with uninitialized elements."""
+    """A DTensor with uninitialized elements.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, empty
+    >>> def filled():
+    ...     d = empty(4, device_mesh=init_device_mesh("cpu", (2,)), placements=[Shard(0)])
+    ...     return d.fill_(2.0).to_local()
+    >>> dist.run_ranks(filled, 2)[0]
+    tensor([2., 2.])
+    """
     return _made(
         size,
         placements,
@@ -179,7 +209,17 @@ def full(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor with all elements equal to a number."""
+    """A DTensor with all elements equal to a number.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, full
+    >>> def part():
+    ...     d = full((4,), 7.0, device_mesh=init_device_mesh("cpu", (2,)), placements=[Shard(0)])
+    ...     return d.to_local()
+    >>> dist.run_ranks(part, 2)[0]
+    tensor([7., 7.])
+    """
     return _made(
         (size,),
         placements,
@@ -198,7 +238,18 @@ def rand(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor of random numbers from [0, 1), the same as in one process with the same seed."""
+    """A DTensor of random numbers from [0, 1), the same as in one process with the same seed.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, rand
+    >>> def in_range():
+    ...     d = rand(4, device_mesh=init_device_mesh("cpu", (2,)), placements=[Shard(0)])
+    ...     whole = d.full_tensor()
+    ...     return whole.shape, bool(((whole >= 0) & (whole < 1)).all())
+    >>> dist.run_ranks(in_range, 2)[0]
+    (plugrad.Size([4]), True)
+    """
     mesh = current_mesh() if device_mesh is None else device_mesh
     generator = generator_for(mesh, None)
     return _made(
@@ -220,7 +271,17 @@ def randn(
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
-    """A DTensor of normal random numbers, the same as in one process with the same seed."""
+    """A DTensor of normal random numbers, the same as in one process with the same seed.
+
+    >>> import plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, randn
+    >>> def shapes():
+    ...     d = randn(5, 2, device_mesh=init_device_mesh("cpu", (2,)), placements=[Shard(0)])
+    ...     return d.to_local().shape
+    >>> dist.run_ranks(shapes, 2)
+    [plugrad.Size([3, 2]), plugrad.Size([2, 2])]
+    """
     mesh = current_mesh() if device_mesh is None else device_mesh
     generator = generator_for(mesh, None)
     return _made(
@@ -252,6 +313,19 @@ def distribute_module(
 
     Raises:
         RuntimeError: the module was distributed before.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, distribute_module, distribute_tensor
+    >>> def shard_rows(name, module, mesh):
+    ...     weight = distribute_tensor(module.weight.detach(), mesh, [Shard(0)])
+    ...     module.weight = plugrad.nn.Parameter(weight)
+    >>> def placements():
+    ...     mesh = init_device_mesh("cpu", (2,))
+    ...     layer = distribute_module(plugrad.nn.Linear(3, 4), mesh, shard_rows)
+    ...     return layer.weight.placements, layer.bias.placements
+    >>> dist.run_ranks(placements, 2)[0]
+    ((Shard(dim=0),), (Replicate(),))
     """
     if getattr(module, "_distribute_module_applied", False):
         raise RuntimeError(

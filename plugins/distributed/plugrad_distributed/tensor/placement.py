@@ -25,26 +25,56 @@ REDUCTIONS = ("sum", "avg", "product", "max", "min")
 
 class Placement:
     """How a tensor is distributed along one dimension of a mesh: `Shard`, `Replicate` or
-    `Partial`."""
+    `Partial`.
+
+    >>> from plugrad.distributed.tensor import Partial, Replicate, Shard
+    >>> [placement.is_shard() for placement in (Shard(0), Replicate(), Partial())]
+    [True, False, False]
+    """
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether ranks have parts along a dimension, or along `dim`."""
+        """Whether ranks have parts along a dimension, or along `dim`.
+
+        >>> from plugrad.distributed.tensor import Replicate, Shard
+        >>> Shard(1).is_shard(), Shard(1).is_shard(dim=0), Replicate().is_shard()
+        (True, False, False)
+        """
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether all ranks have the whole."""
+        """Whether all ranks have the whole.
+
+        >>> from plugrad.distributed.tensor import Replicate, Shard
+        >>> Replicate().is_replicate(), Shard(0).is_replicate()
+        (True, False)
+        """
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
         """Whether ranks have values that must still be reduced, by any operation or by
-        `reduce_op`."""
+        `reduce_op`.
+
+        >>> from plugrad.distributed.tensor import Partial, Replicate
+        >>> Partial().is_partial(), Partial().is_partial("max"), Replicate().is_partial()
+        (True, False, False)
+        """
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
     """Ranks have parts of the tensor along its dimension `dim`, cut like `plugrad.chunk`: the last
-    ones may be smaller or empty."""
+    ones may be smaller or empty.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Shard, distribute_tensor
+    >>> def part():
+    ...     mesh = init_device_mesh("cpu", (2,))
+    ...     return distribute_tensor(plugrad.arange(3), mesh, [Shard(0)]).to_local().tolist()
+    >>> dist.run_ranks(part, 2)
+    [[0, 1], [2]]
+    """
 
     dim: int
 
@@ -55,13 +85,28 @@ class Shard(Placement):
     def local_shard_size_and_offset(
         curr_local_size: int, num_chunks: int, rank: int
     ) -> tuple[int, int]:
-        """The length of a rank's part, and where it begins."""
+        """The length of a rank's part, and where it begins.
+
+        >>> from plugrad.distributed.tensor import Shard
+        >>> [Shard.local_shard_size_and_offset(10, 4, rank) for rank in range(4)]
+        [(3, 0), (3, 3), (3, 6), (1, 9)]
+        """
         return part_of(curr_local_size, num_chunks, rank)
 
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """All ranks have the whole tensor."""
+    """All ranks have the whole tensor.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Replicate, distribute_tensor
+    >>> def part():
+    ...     mesh = init_device_mesh("cpu", (2,))
+    ...     return distribute_tensor(plugrad.arange(3), mesh, [Replicate()]).to_local().tolist()
+    >>> dist.run_ranks(part, 2)
+    [[0, 1, 2], [0, 1, 2]]
+    """
 
     def __str__(self) -> str:
         return "R"
@@ -70,7 +115,18 @@ class Replicate(Placement):
 @dataclass(frozen=True)
 class Partial(Placement):
     """The tensor is the reduction of the ranks' tensors by `reduce_op`: "sum", "avg", "product",
-    "max" or "min"."""
+    "max" or "min".
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import DTensor, Partial
+    >>> def whole():
+    ...     mesh = init_device_mesh("cpu", (2,))
+    ...     summand = plugrad.tensor([1.0, 10.0 * dist.get_rank()])
+    ...     return DTensor.from_local(summand, mesh, [Partial()]).full_tensor()
+    >>> dist.run_ranks(whole, 2)[0]
+    tensor([ 2., 10.])
+    """
 
     reduce_op: str = "sum"
 

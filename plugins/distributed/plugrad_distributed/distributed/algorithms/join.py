@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import plugrad
 from plugrad_distributed.distributed.collectives import all_reduce
-from plugrad_distributed.distributed.starting import get_rank
+from plugrad_distributed.distributed.queries import get_rank
 from plugrad_distributed.groups.work import Work
 
 __all__ = ["Join", "JoinHook", "Joinable"]
@@ -19,7 +19,17 @@ WARN_AFTER = 1000
 
 
 class JoinHook:
-    """What a rank does for an object after it has run out of inputs."""
+    """What a rank does for an object after it has run out of inputs.
+
+    >>> from plugrad.distributed.algorithms.join import JoinHook
+    >>> class Told(JoinHook):
+    ...     def main_hook(self):
+    ...         print("one more iteration")
+    ...     def post_hook(self, is_last_joiner):
+    ...         print("all ranks are done")
+    >>> Told().post_hook(is_last_joiner=True)
+    all ranks are done
+    """
 
     def main_hook(self) -> None:
         """Take part in the collectives of one iteration of the remaining ranks."""
@@ -49,6 +59,37 @@ class Joinable(ABC):
     """An object that can join: ranks without inputs can take part in its collectives.
 
     Its class calls `Join.notify_join_context(self)` before the collectives of an iteration.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.algorithms.join import Join, Joinable, JoinHook
+    >>> class Counter(Joinable):
+    ...     # Counts the inputs of all ranks.
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.total = plugrad.zeros(1)
+    ...     def count(self):
+    ...         Join.notify_join_context(self)
+    ...         self.add(plugrad.ones(1))
+    ...     def add(self, own):
+    ...         dist.all_reduce(own)
+    ...         self.total += own
+    ...     def join_hook(self, **kwargs):
+    ...         return Shadow(self)
+    ...     join_device = plugrad.device("cpu")
+    ...     join_process_group = property(lambda self: dist.group.WORLD)
+    >>> class Shadow(JoinHook):
+    ...     def __init__(self, counter):
+    ...         self.counter = counter
+    ...     def main_hook(self):
+    ...         self.counter.add(plugrad.zeros(1))
+    >>> def total():
+    ...     counter = Counter()
+    ...     with Join([counter]):
+    ...         for _ in range(1 + dist.get_rank()):
+    ...             counter.count()
+    ...     return counter.total.item()
+    >>> dist.run_ranks(total, 3)
+    [6.0, 6.0, 6.0]
     """
 
     @abstractmethod
@@ -176,6 +217,15 @@ class Join:
 
         Raises:
             RuntimeError: a rank has run out of inputs, and `throw_on_early_termination` is set.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.algorithms.join import Join
+        >>> def program():
+        ...     model = plugrad.nn.parallel.DistributedDataParallel(plugrad.nn.Linear(1, 1))
+        ...     # The model calls this in its forward; outside of a Join it does nothing.
+        ...     return Join.notify_join_context(model)
+        >>> dist.run_ranks(program, 2)
+        [None, None]
         """
         config = getattr(joinable, "_join_config", None)
         if config is None:

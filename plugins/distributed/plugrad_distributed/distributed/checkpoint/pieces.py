@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrad import Tensor
-from plugrad_distributed.distributed.starting import get_world_size
+from plugrad_distributed.distributed.queries import get_world_size
 from plugrad_distributed.tensor.array import ShardedArray
 from plugrad_distributed.tensor.dtensor import array_of
 from plugrad_distributed.tensor.placement import local_part

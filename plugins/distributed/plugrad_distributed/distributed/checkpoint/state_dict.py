@@ -23,7 +23,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad_distributed.data_parallel.distributed import DistributedDataParallel
 from plugrad_distributed.distributed.objects import broadcast_object_list
-from plugrad_distributed.distributed.starting import get_rank, is_initialized
+from plugrad_distributed.distributed.queries import get_rank, is_initialized
 from plugrad_distributed.tensor.dtensor import DTensor
 from plugrad_distributed.tensor.functions import distribute_tensor
 

@@ -36,7 +36,7 @@ from plugrad_distributed.distributed.checkpoint.index import (
 from plugrad_distributed.distributed.checkpoint.nesting import check_plain, entries, is_stateful
 from plugrad_distributed.distributed.checkpoint.pieces import pieces_of
 from plugrad_distributed.distributed.objects import broadcast_object_list
-from plugrad_distributed.distributed.starting import get_group, is_initialized
+from plugrad_distributed.distributed.queries import get_group, is_initialized
 from plugrad_distributed.groups.process_group import ProcessGroup
 
 __all__ = ["async_save", "save"]

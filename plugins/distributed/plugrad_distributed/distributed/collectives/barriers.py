@@ -10,7 +10,7 @@ from plugrad_distributed.distributed.calls import (
     finished,
     member,
 )
-from plugrad_distributed.distributed.starting import GroupMember
+from plugrad_distributed.distributed.queries import GroupMember
 from plugrad_distributed.groups.work import Work, seconds
 
 __all__ = ["barrier", "monitored_barrier"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 # Sharded parameters are DTensors: this import registers their operators.
 import plugrad_distributed.distributed.tensor  # noqa: F401
+from plugrad_distributed.fully_sharded.handles import UnshardHandle
 from plugrad_distributed.fully_sharded.module import (
     FSDPModule,
-    UnshardHandle,
     register_fsdp_forward_method,
 )
 from plugrad_distributed.fully_sharded.policies import (

@@ -13,7 +13,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.distributed.calls import check_list, check_tensor
-from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.distributed.queries import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.reduce_op import ReduceOp
 

@@ -15,7 +15,7 @@ from plugrad_distributed.data_parallel.overlapping import OverlappingSteps
 from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
 from plugrad_distributed.distributed.collectives import broadcast
 from plugrad_distributed.distributed.objects import gather_object
-from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.distributed.queries import get_group
 from plugrad_nn.optim.optimizer import Optimizer
 
 __all__ = ["ZeroRedundancyOptimizer"]

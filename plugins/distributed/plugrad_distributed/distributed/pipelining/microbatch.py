@@ -12,7 +12,15 @@ __all__ = ["TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"]
 
 
 class TensorChunkSpec:
-    """The dimension along which a tensor is split and parts are joined."""
+    """The dimension along which a tensor is split and parts are joined.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.pipelining import TensorChunkSpec, split_args_kwargs_into_chunks
+    >>> columns = [TensorChunkSpec(1)]
+    >>> args, _ = split_args_kwargs_into_chunks((plugrad.ones(5, 4),), None, 2, columns)
+    >>> [part.shape for part, in args]
+    [plugrad.Size([5, 2]), plugrad.Size([5, 2])]
+    """
 
     def __init__(self, split_dim: int) -> None:
         self.split_dim = split_dim
@@ -55,6 +63,14 @@ def split_args_kwargs_into_chunks(
 
     Raises:
         ValueError: a tensor has fewer rows than there are microbatches.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.pipelining import split_args_kwargs_into_chunks
+    >>> args, kwargs = split_args_kwargs_into_chunks((plugrad.arange(4), "mean"), {"scale": 2}, 2)
+    >>> args
+    [(tensor([0, 1]), 'mean'), (tensor([2, 3]), 'mean')]
+    >>> kwargs
+    [{'scale': 2}, {'scale': 2}]
     """
     specs = list(args_chunk_spec or [None] * len(args))
     if len(specs) != len(args):
@@ -78,7 +94,15 @@ def split_args_kwargs_into_chunks(
 
 def merge_chunks(chunks: Sequence[Any], chunk_spec: Any = None) -> Any:
     """Merge the results of microbatches: concatenate tensors along the first dimension or that of
-    the spec, or stack those without dimensions; containers entry by entry."""
+    the spec, or stack those without dimensions; containers entry by entry.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.pipelining import merge_chunks
+    >>> merge_chunks([plugrad.ones(1, 3), plugrad.zeros(2, 3)]).shape
+    plugrad.Size([3, 3])
+    >>> merge_chunks([plugrad.tensor(1.0), plugrad.tensor(2.0)])
+    tensor([1., 2.])
+    """
     first = chunks[0]
     if isinstance(first, Tensor):
         if first.ndim == 0:

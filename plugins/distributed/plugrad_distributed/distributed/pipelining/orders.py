@@ -24,7 +24,12 @@ Kind = Literal["F", "B", "I", "W"]
 
 class Action(NamedTuple):
     """A stage runs one microbatch, forward ("F") or backward ("B"). Backward may be split in two:
-    the gradients of the stage's inputs ("I") and, later, those of its parameters ("W")."""
+    the gradients of the stage's inputs ("I") and, later, those of its parameters ("W").
+
+    >>> from plugrad.distributed.pipelining import Action
+    >>> print(Action("F", stage=1, microbatch=0), Action("B", stage=1, microbatch=0))
+    1F0 1B0
+    """
 
     kind: Kind
     stage: int

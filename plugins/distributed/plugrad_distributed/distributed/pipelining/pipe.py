@@ -19,7 +19,15 @@ __all__ = ["Pipe", "SplitPoint", "pipe_split", "pipeline"]
 
 
 class SplitPoint(Enum):
-    """Where to cut a model: before or after a submodule."""
+    """Where to cut a model: before or after a submodule.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.pipelining import SplitPoint, pipeline
+    >>> model = plugrad.nn.Sequential(*[plugrad.nn.Linear(2, 2) for _ in range(3)])
+    >>> pipe = pipeline(model, (plugrad.ones(1, 2),), split_spec={"1": SplitPoint.END})
+    >>> [name for name, _ in pipe.get_stage_module(1).named_parameters()]
+    ['2.weight', '2.bias']
+    """
 
     BEGINNING = 1
     END = 2
@@ -35,7 +43,21 @@ _cutting = _Cutting()
 
 
 def pipe_split() -> None:
-    """Cut the model here, in its `forward`. Does nothing unless `pipeline` captures it."""
+    """Cut the model here, in its `forward`. Does nothing unless `pipeline` captures it.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.pipelining import pipe_split, pipeline
+    >>> class Model(plugrad.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.first, self.second = plugrad.nn.Linear(2, 3), plugrad.nn.Linear(3, 1)
+    ...     def forward(self, x):
+    ...         x = self.first(x).relu()
+    ...         pipe_split()
+    ...         return self.second(x)
+    >>> pipeline(Model(), (plugrad.ones(1, 2),)).num_stages
+    2
+    """
     if _cutting.marker is not None:
         plugrad.neg(_cutting.marker)
 
@@ -334,6 +356,13 @@ class Pipe(Module):
 
     Attributes:
         num_stages: the number of stages.
+
+    >>> import plugrad
+    >>> from plugrad.distributed.pipelining import SplitPoint, pipeline
+    >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(4, 8), plugrad.nn.Linear(8, 2))
+    >>> pipe = pipeline(model, (plugrad.ones(3, 4),), split_spec={"1": SplitPoint.BEGINNING})
+    >>> pipe.num_stages, pipe(plugrad.ones(3, 4)).shape
+    (2, plugrad.Size([3, 2]))
     """
 
     def __init__(self, stages: Sequence[_Stage]) -> None:
@@ -354,6 +383,17 @@ class Pipe(Module):
 
         Raises:
             ValueError: there is no such stage.
+
+        >>> import plugrad
+        >>> from plugrad.distributed.pipelining import SplitPoint, pipeline
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(4, 8), plugrad.nn.Linear(8, 2))
+        >>> pipe = pipeline(model, (plugrad.ones(3, 4),), split_spec={"1": SplitPoint.BEGINNING})
+        >>> pipe.get_stage_module(0)(plugrad.ones(3, 4)).shape
+        plugrad.Size([3, 8])
+        >>> pipe.get_stage_module(2)
+        Traceback (most recent call last):
+            ...
+        ValueError: Invalid stage index 2!
         """
         if not 0 <= stage_idx < self.num_stages:
             raise ValueError(f"Invalid stage index {stage_idx}!")
@@ -366,6 +406,17 @@ class Pipe(Module):
             stage_index: the index of this rank's stage.
             device: where the stage's tensors are.
             group: the ranks; all by default.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.pipelining import ScheduleGPipe, SplitPoint, pipeline
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(4, 8), plugrad.nn.Linear(8, 2))
+        >>> pipe = pipeline(model, (plugrad.ones(2, 4),), split_spec={"1": SplitPoint.BEGINNING})
+        >>> def run():
+        ...     stage = pipe.build_stage(dist.get_rank(), "cpu")
+        ...     schedule = ScheduleGPipe(stage, n_microbatches=3)
+        ...     return schedule.eval(*([plugrad.ones(6, 4)] if stage.is_first else []))
+        >>> dist.run_ranks(run, 2)[1].shape
+        plugrad.Size([6, 2])
         """
         module = self.get_stage_module(stage_index)
         return PipelineStage(module, stage_index, self.num_stages, device, group=group)

@@ -97,6 +97,21 @@ class _Schedule:
 
         Returns:
             The results of the whole batch on the rank of the last stage, None on others.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.pipelining import PipelineStage, Schedule1F1B
+        >>> def losses():
+        ...     rank = dist.get_rank()
+        ...     stage = PipelineStage(plugrad.nn.Linear(4, 4), rank, 2, "cpu")
+        ...     schedule = Schedule1F1B(stage, 3, loss_fn=plugrad.nn.functional.mse_loss)
+        ...     if rank == 0:
+        ...         schedule.step(plugrad.ones(6, 4))
+        ...         return None
+        ...     found = []
+        ...     schedule.step(target=plugrad.zeros(6, 4), losses=found)
+        ...     return len(found), stage.submod.weight.grad.shape
+        >>> dist.run_ranks(losses, 2)
+        [None, (3, plugrad.Size([4, 4]))]
         """
         if self._loss_fn is None and any(stage.is_last for stage in self._stages.values()):
             raise ValueError(
@@ -124,7 +139,18 @@ class _Schedule:
         losses: list[Tensor] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Run a batch forward only, without a graph."""
+        """Run a batch forward only, without a graph.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleGPipe
+        >>> def run():
+        ...     stage = PipelineStage(plugrad.nn.Linear(4, 4), dist.get_rank(), 2, "cpu")
+        ...     batch = [plugrad.ones(6, 4)] if stage.is_first else []
+        ...     found = ScheduleGPipe(stage, 3).eval(*batch)
+        ...     return None if found is None else (found.shape, found.requires_grad)
+        >>> dist.run_ranks(run, 2)
+        [None, (plugrad.Size([6, 4]), False)]
+        """
         run = _Run(self, args, kwargs, target, {})
         with plugrad.no_grad():
             try:
@@ -213,6 +239,18 @@ class PipelineScheduleSingle(_Schedule):
             default the first.
         output_merge_spec: the dimension along which results are joined; by default the first.
         scale_grads: whether to divide gradients by `n_microbatches`, as losses that are means need.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleGPipe
+    >>> def outputs():
+    ...     rank = dist.get_rank()
+    ...     stage = PipelineStage(plugrad.nn.Linear(4, 4), rank, 2, "cpu")
+    ...     schedule = ScheduleGPipe(stage, 3, loss_fn=plugrad.nn.functional.mse_loss)
+    ...     if rank == 0:
+    ...         return schedule.step(plugrad.ones(6, 4))
+    ...     return schedule.step(target=plugrad.zeros(6, 4)).shape
+    >>> dist.run_ranks(outputs, 2)
+    [None, plugrad.Size([6, 4])]
     """
 
     def __init__(
@@ -237,14 +275,36 @@ class PipelineScheduleSingle(_Schedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """All microbatches forward, then all backward: simple, but keeps all of them in memory."""
+    """All microbatches forward, then all backward: simple, but keeps all of them in memory.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleGPipe
+    >>> def order():
+    ...     stage = PipelineStage(plugrad.nn.Linear(4, 4), dist.get_rank(), 2, "cpu")
+    ...     return " ".join(map(str, ScheduleGPipe(stage, 3).order))
+    >>> for line in dist.run_ranks(order, 2):
+    ...     print(line)
+    0F0 0F1 0F2 0B0 0B1 0B2
+    1F0 1F1 1F2 1B0 1B1 1B2
+    """
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.gpipe(stage.stage_index, count)
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """One forward, one backward: keeps no more microbatches than there are stages."""
+    """One forward, one backward: keeps no more microbatches than there are stages.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, Schedule1F1B
+    >>> def order():
+    ...     stage = PipelineStage(plugrad.nn.Linear(4, 4), dist.get_rank(), 2, "cpu")
+    ...     return " ".join(map(str, Schedule1F1B(stage, 3).order))
+    >>> for line in dist.run_ranks(order, 2):
+    ...     print(line)
+    0F0 0F1 0B0 0F2 0B1 0B2
+    1F0 1B0 1F1 1B1 1F2 1B2
+    """
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.one_f_one_b(stage.stage_index, stage.num_stages, count)
@@ -255,18 +315,54 @@ class PipelineScheduleMulti(_Schedule):
 
     Args:
         stages: this rank's stages. The other arguments are those of `PipelineScheduleSingle`.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleLoopedBFS
+    >>> def outputs():
+    ...     rank = dist.get_rank()
+    ...     stages = [PipelineStage(plugrad.nn.Linear(4, 4), n, 4, "cpu") for n in (rank, rank + 2)]
+    ...     schedule = ScheduleLoopedBFS(stages, 2, loss_fn=plugrad.nn.functional.mse_loss)
+    ...     if rank == 0:
+    ...         return schedule.step(plugrad.ones(6, 4))
+    ...     return schedule.step(target=plugrad.zeros(6, 4)).shape
+    >>> dist.run_ranks(outputs, 2)
+    [None, plugrad.Size([6, 4])]
     """
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
-    """All microbatches through one stage, then through the next one of the rank."""
+    """All microbatches through one stage, then through the next one of the rank.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleLoopedBFS
+    >>> def order():
+    ...     rank = dist.get_rank()
+    ...     stages = [PipelineStage(plugrad.nn.Linear(4, 4), n, 4, "cpu") for n in (rank, rank + 2)]
+    ...     return " ".join(map(str, ScheduleLoopedBFS(stages, 2).order))
+    >>> for line in dist.run_ranks(order, 2):
+    ...     print(line)
+    0F0 0F1 2F0 2F1 2B1 2B0 0B1 0B0
+    1F0 1F1 3F0 3F1 3B1 3B0 1B1 1B0
+    """
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.looped_bfs(stage.group_rank, stage.group_size, stage.num_stages, count)
 
 
 class ScheduleInterleaved1F1B(PipelineScheduleMulti):
-    """One forward, one backward, alternating between stages: ranks idle for a shorter time."""
+    """One forward, one backward, alternating between stages: ranks idle for a shorter time.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+    >>> def order():
+    ...     rank = dist.get_rank()
+    ...     stages = [PipelineStage(plugrad.nn.Linear(4, 4), n, 4, "cpu") for n in (rank, rank + 2)]
+    ...     return " ".join(map(str, ScheduleInterleaved1F1B(stages, 2).order))
+    >>> for line in dist.run_ranks(order, 2):
+    ...     print(line)
+    0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1
+    1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1
+    """
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.interleaved_1f1b(stage.group_rank, stage.group_size, stage.num_stages, count)
@@ -274,7 +370,19 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
 
 class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
     """Like `ScheduleInterleaved1F1B`, with backward in two parts: ranks compute gradients of
-    parameters when they would otherwise idle."""
+    parameters when they would otherwise idle.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleInterleavedZeroBubble
+    >>> def order():
+    ...     rank = dist.get_rank()
+    ...     stages = [PipelineStage(plugrad.nn.Linear(4, 4), n, 4, "cpu") for n in (rank, rank + 2)]
+    ...     return " ".join(map(str, ScheduleInterleavedZeroBubble(stages, 2).order))
+    >>> for line in dist.run_ranks(order, 2):
+    ...     print(line)
+    0F0 0F1 2F0 2F1 2I0 2W0 2I1 2W1 0I0 0W0 0I1 0W1
+    1F0 1F1 3F0 3I0 3F1 3I1 3W0 1I0 3W1 1I1 1W0 1W1
+    """
 
     def _order(self, stage: PipelineStage, count: int) -> list[Action]:
         return orders.interleaved_zero_bubble(
@@ -284,7 +392,19 @@ class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
 
 class ScheduleZBVZeroBubble(PipelineScheduleMulti):
     """Two stages on each rank, placed in a V, with backward in two parts: rank r of n has the
-    stages r and 2 n - 1 - r. Ranks idle least, and keep no more than in `Schedule1F1B`."""
+    stages r and 2 n - 1 - r. Ranks idle least, and keep no more than in `Schedule1F1B`.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleZBVZeroBubble
+    >>> def order():
+    ...     rank = dist.get_rank()
+    ...     stages = [PipelineStage(plugrad.nn.Linear(4, 4), n, 4, "cpu") for n in (rank, 3 - rank)]
+    ...     return " ".join(map(str, ScheduleZBVZeroBubble(stages, 2).order))
+    >>> for line in dist.run_ranks(order, 2):
+    ...     print(line)
+    0F0 0F1 3F0 3I0 3F1 3I1 0I0 3W0 0I1 0W0 3W1 0W1
+    1F0 2F0 1F1 2F1 2I0 1I0 2I1 1I1 2W0 1W0 2W1 1W1
+    """
 
     _rank_of = staticmethod(in_v)
 

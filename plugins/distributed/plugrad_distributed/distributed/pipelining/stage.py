@@ -14,7 +14,7 @@ from plugrad import Tensor
 from plugrad_distributed.data_parallel.distributed import DistributedDataParallel
 from plugrad_distributed.distributed.pipelining.splitting import SplitBackward
 from plugrad_distributed.distributed.points import irecv, isend
-from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.distributed.queries import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 
@@ -47,6 +47,14 @@ class PipelineStage:
 
     Raises:
         ValueError: there is no such stage, or it belongs to another rank.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.pipelining import PipelineStage
+    >>> def stage():
+    ...     part = plugrad.nn.Linear(4, 4)
+    ...     return PipelineStage(part, dist.get_rank(), num_stages=2, device="cpu")
+    >>> dist.run_ranks(stage, 2)[1]
+    PipelineStage(1 of 2, Linear(in_features=4, out_features=4, bias=True))
     """
 
     def __init__(
@@ -99,12 +107,28 @@ class PipelineStage:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first stage."""
+        """Whether this is the first stage.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.pipelining import PipelineStage
+        >>> def first():
+        ...     return PipelineStage(plugrad.nn.Linear(4, 4), dist.get_rank(), 2, "cpu").is_first
+        >>> dist.run_ranks(first, 2)
+        [True, False]
+        """
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether this is the last stage."""
+        """Whether this is the last stage.
+
+        >>> import plugrad, plugrad.distributed as dist
+        >>> from plugrad.distributed.pipelining import PipelineStage
+        >>> def last():
+        ...     return PipelineStage(plugrad.nn.Linear(4, 4), dist.get_rank(), 2, "cpu").is_last
+        >>> dist.run_ranks(last, 2)
+        [False, True]
+        """
         return self.stage_index == self.num_stages - 1
 
     def __repr__(self) -> str:

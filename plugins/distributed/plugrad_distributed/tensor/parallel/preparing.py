@@ -59,6 +59,20 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_layouts: the placements to redistribute them to.
         input_kwarg_layouts, desired_input_kwarg_layouts: the same for keyword arguments.
         use_local_output: whether the module gets this rank's parts, not DTensors.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Replicate, Shard
+    >>> from plugrad.distributed.tensor.parallel import PrepareModuleInput, parallelize_module
+    >>> def gathered():
+    ...     style = PrepareModuleInput(
+    ...         input_layouts=Shard(0), desired_input_layouts=Replicate(), use_local_output=True
+    ...     )
+    ...     layer = plugrad.nn.Flatten()
+    ...     parallelize_module(layer, init_device_mesh("cpu", (2,)), style)
+    ...     return layer(plugrad.ones(3, 4)).shape
+    >>> dist.run_ranks(gathered, 2)[0]
+    plugrad.Size([6, 4])
     """
 
     def __init__(
@@ -124,6 +138,20 @@ class PrepareModuleOutput(ParallelStyle):
         output_layouts: the placements of plain tensors among the outputs, in order.
         desired_output_layouts: the placements to redistribute them to.
         use_local_output: whether the outputs are this rank's parts, not DTensors.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Replicate, Shard
+    >>> from plugrad.distributed.tensor.parallel import PrepareModuleOutput, parallelize_module
+    >>> def own_rows():
+    ...     style = PrepareModuleOutput(
+    ...         output_layouts=Replicate(), desired_output_layouts=Shard(0), use_local_output=True
+    ...     )
+    ...     layer = plugrad.nn.Flatten()
+    ...     parallelize_module(layer, init_device_mesh("cpu", (2,)), style)
+    ...     return layer(plugrad.ones(4, 3)).shape
+    >>> dist.run_ranks(own_rows, 2)[0]
+    plugrad.Size([2, 3])
     """
 
     def __init__(
@@ -169,6 +197,26 @@ class PrepareModuleInputOutput(ParallelStyle):
 
     Args:
         use_local_input: whether the module gets this rank's parts, not DTensors.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import Replicate, Shard
+    >>> from plugrad.distributed.tensor.parallel import PrepareModuleInputOutput, parallelize_module
+    >>> def shapes():
+    ...     seen = []
+    ...     style = PrepareModuleInputOutput(
+    ...         input_layouts=Shard(0),
+    ...         desired_input_layouts=Replicate(),
+    ...         use_local_input=True,
+    ...         output_layouts=Replicate(),
+    ...         desired_output_layouts=Shard(0),
+    ...     )
+    ...     layer = plugrad.nn.Softmax(dim=0)
+    ...     parallelize_module(layer, init_device_mesh("cpu", (2,)), style)
+    ...     layer.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].shape))
+    ...     return seen, layer(plugrad.ones(2, 3)).shape
+    >>> dist.run_ranks(shapes, 2)[0]
+    ([plugrad.Size([4, 3])], plugrad.Size([2, 3]))
     """
 
     def __init__(

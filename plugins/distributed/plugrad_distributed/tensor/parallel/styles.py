@@ -19,7 +19,22 @@ __all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "SequenceParal
 
 
 class ParallelStyle(ABC):
-    """How to parallelize a module. A subclass implements `_apply`."""
+    """How to parallelize a module. A subclass implements `_apply`.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor import distribute_module
+    >>> from plugrad.distributed.tensor.parallel import ParallelStyle, parallelize_module
+    >>> class Replicated(ParallelStyle):
+    ...     def _apply(self, module, device_mesh):
+    ...         return distribute_module(module, device_mesh)
+    >>> def placements():
+    ...     layer = plugrad.nn.Linear(2, 2)
+    ...     parallelize_module(layer, init_device_mesh("cpu", (2,)), Replicated())
+    ...     return layer.weight.placements
+    >>> dist.run_ranks(placements, 2)[0]
+    (Replicate(),)
+    """
 
     src_data_rank: int | None = 0
 
@@ -105,6 +120,16 @@ class ColwiseParallel(_Partitioned):
         input_layouts: the placement of a plain input tensor; by default `Replicate`.
         output_layouts: the placement of the result; by default sharded along its last dimension.
         use_local_output: whether the result is this rank's part, not a DTensor.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+    >>> def shapes():
+    ...     layer = plugrad.nn.Linear(4, 8)
+    ...     parallelize_module(layer, init_device_mesh("cpu", (2,)), ColwiseParallel())
+    ...     return layer.weight.to_local().shape, layer(plugrad.ones(3, 4)).shape
+    >>> dist.run_ranks(shapes, 2)[0]
+    (plugrad.Size([4, 4]), plugrad.Size([3, 4]))
     """
 
     linear: ClassVar[dict[str, Placement]] = {"weight": Shard(0), "bias": Shard(0)}
@@ -130,6 +155,17 @@ class RowwiseParallel(_Partitioned):
             dimension.
         output_layouts: the placement of the result; by default `Replicate`.
         use_local_output: whether the result is this rank's part, not a DTensor.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor.parallel import RowwiseParallel, parallelize_module
+    >>> def shapes():
+    ...     layer = plugrad.nn.Linear(8, 4)
+    ...     parallelize_module(layer, init_device_mesh("cpu", (2,)), RowwiseParallel())
+    ...     # Each rank has half of the 8 input features.
+    ...     return layer.weight.to_local().shape, layer(plugrad.ones(3, 4)).shape
+    >>> dist.run_ranks(shapes, 2)[0]
+    (plugrad.Size([4, 4]), plugrad.Size([3, 4]))
     """
 
     linear: ClassVar[dict[str, Placement]] = {"weight": Shard(1), "bias": Replicate()}
@@ -157,6 +193,18 @@ class SequenceParallel(ParallelStyle):
     Args:
         sequence_dim: the dimension of the sequence.
         use_local_output: whether the result is this rank's part, not a DTensor.
+
+    >>> import plugrad, plugrad.distributed as dist
+    >>> from plugrad.distributed.device_mesh import init_device_mesh
+    >>> from plugrad.distributed.tensor.parallel import SequenceParallel, parallelize_module
+    >>> def shapes():
+    ...     norm = plugrad.nn.LayerNorm(8)
+    ...     parallelize_module(norm, init_device_mesh("cpu", (2,)), SequenceParallel())
+    ...     # Each rank has 5 of the 10 positions.
+    ...     out = norm(plugrad.ones(3, 5, 8))
+    ...     return out.shape, out.placements
+    >>> dist.run_ranks(shapes, 2)[0]
+    (plugrad.Size([3, 10, 8]), (Shard(dim=1),))
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:

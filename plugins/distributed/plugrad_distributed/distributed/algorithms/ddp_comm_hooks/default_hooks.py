@@ -9,7 +9,7 @@ import plugrad
 from plugrad import Tensor
 from plugrad_distributed.data_parallel.buckets import GradBucket
 from plugrad_distributed.distributed.collectives import all_reduce
-from plugrad_distributed.distributed.starting import get_default_group
+from plugrad_distributed.distributed.queries import get_default_group
 from plugrad_distributed.futures import Future
 from plugrad_distributed.groups.process_group import ProcessGroup
 
