@@ -87,7 +87,7 @@ class FunctionEvent(_Totals):
         input_shapes: per argument its shape, a list of them for a list of tensors, [] for what
             is not a tensor; with `record_shapes`.
         stack: ``file(line): function`` of the callers, innermost first; with `with_stack`. A
-        backward node has the stack of the call that made it.
+            backward node has the stack of the call that made it.
         cpu_memory_usage: bytes allocated less bytes freed while it ran; with `profile_memory`.
         flops: estimated floating point operations; with `with_flops`.
         scope: 0 for calls, 1 for backward nodes, 7 for `record_function`.
