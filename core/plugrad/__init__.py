@@ -204,13 +204,13 @@ def numel(input: Tensor) -> _builtins.int:
 
 @_explains
 def is_conj(input: Tensor) -> _builtins.bool:
-    """Whether `input` is a view whose elements are the conjugates of those in its memory."""
+    """Whether `input` is a view that conjugates the elements in its memory."""
     return input.is_conj()
 
 
 @_explains
 def is_neg(input: Tensor) -> _builtins.bool:
-    """Whether `input` is a view whose elements are those in its memory, negated."""
+    """Whether `input` is a view that negates the elements in its memory."""
     return input.is_neg()
 
 
@@ -234,7 +234,8 @@ def get_device(input: Tensor) -> _builtins.int:
 
 
 def typename(obj: _Any) -> str:
-    """The name of a tensor's type, such as ``plugrad.FloatTensor``; of others that of the class."""
+    """The name of a tensor's type, such as ``plugrad.FloatTensor``; for other objects, their
+    class's name."""
     if isinstance(obj, Tensor):
         return str(obj.type())
     cls = obj if isinstance(obj, type) else type(obj)

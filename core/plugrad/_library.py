@@ -32,19 +32,19 @@ def load() -> ModuleType | None:
 
 
 class Loader(SourceFileLoader):
-    """Takes one module from the library; about its source it answers like any other loader."""
+    """Loads one module from the library; finds its source like any other loader."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        sys.modules[NAME] = library  # mypyc's code takes for granted that it is there
+        sys.modules[NAME] = library  # mypyc's code expects it
         module: ModuleType = library.create(spec)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do: what the library creates has run."""
+        """Do nothing: the library has run the module when it created it."""
 
 
 class Finder:
-    """Finds modules in the library; asked before Python looks for files."""
+    """Finds modules in the library; Python calls it before it looks for files."""
 
     @staticmethod
     def find_spec(
@@ -81,7 +81,7 @@ def specification(name: str, is_package: bool) -> ModuleSpec:
 
 
 def describe(module: ModuleType, name: str, is_package: bool) -> None:
-    """Tell a new module of itself what Python does not: the library calls this."""
+    """Set the attributes of a new module that Python does not set; the library calls this."""
     spec = specification(name, is_package)
     module.__spec__ = spec
     module.__loader__ = spec.loader

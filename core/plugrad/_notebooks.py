@@ -1,4 +1,4 @@
-"""What notebooks show: tensors as tables, graphs as pictures or lists, profiles as tables.
+"""Displays tensors as tables, graphs as pictures or lists, and profiles as tables in notebooks.
 
 Colours and fonts are those of the notebook, so it is readable in light and dark themes.
 """
@@ -18,7 +18,7 @@ from plugrad.errors import PluginError
 MOST: Final = 12
 # Nodes of a graph in a list.
 MOST_NODES: Final = 50
-# Nodes of a graph that is drawn; larger ones are listed, since nobody sees more in a cell.
+# A graph with more nodes is listed instead of drawn, because a cell cannot show it.
 MOST_DRAWN: Final = 300
 
 _CELL: Final = "padding:1px 7px;text-align:right;font-family:monospace;border:0"
@@ -84,7 +84,7 @@ def _listing(title: str, text: str, picture: str) -> str:
 
 
 def _picture(graph: Any, nodes: int) -> str:
-    """A graph as plugrad.viewer draws it; empty where that is not there, or the graph is large."""
+    """A graph as plugrad.viewer draws it; empty if that is not installed or the graph is large."""
     if nodes > MOST_DRAWN:
         return ""
     try:
@@ -110,7 +110,7 @@ def _caption(tensor: Any) -> str:
 
 
 def _places(length: int) -> list[int | None]:
-    """Which of an axis are shown; None stands for those between."""
+    """The indices along an axis that are shown; None stands for the omitted ones."""
     if length <= MOST:
         return list(range(length))
     half = MOST // 2

@@ -77,7 +77,7 @@ CPU: Final = _intern("cpu", None)
 
 @final
 class _Accelerator:
-    """Which device type a bare number stands for; a higher layer says it."""
+    """The device type that a bare number stands for; a higher layer sets it."""
 
     def __init__(self) -> None:
         self.source: Callable[[], str] | None = None

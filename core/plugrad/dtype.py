@@ -266,7 +266,7 @@ def set_default_dtype(d: DType) -> None:
 
 
 def _meant(function: str, given: object) -> DType:
-    """The dtype that was given, or that a type of Python's stands for; TypeError for neither."""
+    """The given dtype, or the dtype of a Python type; TypeError for anything else."""
     if isinstance(given, DType):
         return given
     if given is int:

@@ -34,11 +34,11 @@ class PluginConflictError(PluginError):
 
 
 class DuplicateDefinitionError(RuntimeError):
-    """What is defined or registered is there already.
+    """An operator, namespace or kernel of that name exists already.
 
     Attributes:
         what: "operator", "namespace" or "kernel".
-        name: its name; of a kernel the operator's and the dispatch key's, with a blank between.
+        name: its name; for a kernel, the names of operator and dispatch key, separated by a space.
     """
 
     def __init__(self, message: str, what: str, name: str) -> None:
@@ -60,8 +60,8 @@ class OperatorNotFoundError(NotImplementedError):
 
     Attributes:
         operator: what was called, such as ``plugrad::gelu``.
-        backend: the backend that cannot compute it; empty if it is not for want of a kernel.
-        primitive: the operator without kernel and decomposition that it needs, maybe itself.
+        backend: the backend that cannot compute it; empty if the cause is not a missing kernel.
+        primitive: the operator it needs that has neither kernel nor decomposition, possibly itself.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ tensor([1., 3.])
 
 from __future__ import annotations
 
-# Interpreted: it is made of operators.
+# Interpreted: it only calls operators.
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast

@@ -1,4 +1,4 @@
-"""`plugrad.return_types`: the classes of several named results, such as those of `max`."""
+"""`plugrad.return_types`: the classes of several named results, such as the results of `max`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _saved_tensors_hooks_get_disabled_error_message = why_saved_tensor_hooks_are_dis
 
 
 def _make_saved_tensor(tensor: Any, is_output: bool = False) -> SavedTensor:
-    # An output would be tied to its node again, of which nothing is known here.
+    # Detached, because the node of an output is not known here.
     return make_saved_tensor(tensor.detach() if is_output else tensor)
 
 

@@ -452,7 +452,7 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
             "dl_device": dl_device,
             "copy": copy,
         }
-        # An older array takes no option that it does not know.
+        # Older arrays reject the newer options, so only those that are given are passed on.
         options = {name: value for name, value in given.items() if value is not None}
         return dlpack.dlpack(self, **options)
 

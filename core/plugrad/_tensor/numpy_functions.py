@@ -73,7 +73,7 @@ _FUNCTIONS: Final[dict[str, _Function]] = {
 
 
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The result of a universal function of which an argument is a tensor.
+    """The result of a universal function with a tensor among its arguments.
 
     Raises:
         TypeError: it would write into a tensor.
@@ -111,7 +111,7 @@ def _is_known(value: Any) -> bool:
 
 
 def _operand(given: Any, inputs: tuple[Any, ...]) -> Any:
-    """A tensor or a Python number: scalars of NumPy's would ask NumPy for the operator again."""
+    """A tensor or a Python number: a NumPy scalar would call NumPy's operator again."""
     if isinstance(given, TensorBase):
         return given
     for kind, plain in _NUMBERS:

@@ -1,7 +1,7 @@
 """Mixed precision: `autocast` chooses dtypes operator by operator, `GradScaler` keeps gradients in
 float16's range.
 
-The names are those of torch.amp; see docs/amp.md.
+The names are torch.amp's; see docs/amp.md.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class _Progress:
 
 
 class _Copies:
-    """A tensor on the devices that ask for it, each of which gets one copy."""
+    """Copies of a tensor, at most one for each device."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.by_device: dict[Device, Tensor] = {tensor.device: tensor}
@@ -214,7 +214,7 @@ class GradScaler:
 
         Raises:
             RuntimeError: a `closure` is given, or it was called since the last `update` already.
-            AssertionError: nothing was scaled before, or no parameter has a gradient.
+            AssertionError: no loss was scaled before, or no parameter has a gradient.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)

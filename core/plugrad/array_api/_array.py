@@ -132,7 +132,7 @@ def arrays_from_arrays(function: Any) -> Any:
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Make the public functions of a module, whose globals these are, `arrays_from_arrays`."""
+    """Wrap the public functions of a module in `arrays_from_arrays`, given the module's globals."""
     for name, each in list(namespace.items()):
         if name.startswith("_") or not isinstance(each, FunctionType):
             continue
@@ -182,7 +182,7 @@ def _consumed(key: Any) -> int:
 
 
 def _as_indices(key: Any) -> Any:
-    """Integers of any dtype as indices; those of uint8 would be a mask."""
+    """Indices as int64, because uint8 tensors would be masks."""
     if isinstance(key, Tensor) and key.dtype.category == INTEGER:
         return key.to(int64)
     return key
@@ -225,7 +225,7 @@ def _reflected(name: str, on_floats: OnFloats | None) -> Any:
     forward = getattr(Tensor, f"__{name}__")
 
     def operator(self: Array, other: Any) -> Any:
-        if isinstance(other, Tensor):  # Python asks the subclass first.
+        if isinstance(other, Tensor):  # Python tries the subclass's method first.
             return forward(other, self)
         if on_floats is not None and isinstance(other, _NUMBERS):
             a, b = operands(other, self)

@@ -166,7 +166,7 @@ def linspace(
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Arrays of the coordinates of a grid, from those of its axes."""
+    """Arrays of the coordinates of a grid, from the coordinates along its axes."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid(): indexing must be 'xy' or 'ij', got {indexing!r}")
     return tuple(F.meshgrid(arrays, indexing=indexing)) if arrays else ()

@@ -38,7 +38,7 @@ class Info:
         return list(found)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The dtypes of arrays that are made of Python numbers."""
+        """The dtypes of arrays that are made from Python numbers."""
         real = get_default_dtype()
         return {
             "real floating": real,
@@ -50,7 +50,7 @@ class Info:
     def dtypes(
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
-        """The standard's dtypes that a device has, by their names: all, or those of some kinds."""
+        """The standard's dtypes that a device supports, by name: all, or only some kinds."""
         backend = find_backend(canonical_device(device).type).backend
         kinds = (kind,) if isinstance(kind, str) else kind
         if kinds is None:

@@ -1,4 +1,4 @@
-"""The operators that the namespace is made of, as users and type checkers see them."""
+"""The operators behind the namespace, as users and type checkers see them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def own(result: Tensor) -> Tensor:
 
 
 def plain(result: Tensor) -> Tensor:
-    """A result without the bits of lazy conjugation and negation, which NumPy does not know."""
+    """A result without the bits of lazy conjugation and negation, which NumPy lacks."""
     return F.resolve_neg(F.resolve_conj(result))
 
 

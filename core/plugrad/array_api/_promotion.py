@@ -153,7 +153,7 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> _bool:
     if kind not in KINDS:
         raise ValueError(f"isdtype(): unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
     if kind in ("real floating", "numeric") and dtype.category == FLOATING:
-        return True  # float16 and bfloat16, which the standard does not know, too
+        return True  # also float16 and bfloat16, which the standard lacks
     return dtype in KINDS[kind]
 
 
@@ -190,7 +190,7 @@ class iinfo_object(NamedTuple):
 
 
 def finfo(type: DType | Tensor, /) -> finfo_object:
-    """Limits of a floating point dtype, or of an array's; of a complex one those of its parts."""
+    """Limits of a floating point dtype or an array's dtype; for a complex one, of its parts."""
     dtype: DType = type.dtype if isinstance(type, Tensor) else type
     info = _finfo(dtype)
     return finfo_object(

@@ -90,7 +90,7 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
 
 
 class unique_all_result(NamedTuple):
-    """The distinct values, where each is first, which of them stands where, and how often."""
+    """The distinct values, their first indices, the inverse indices and their counts."""
 
     values: Tensor
     indices: Tensor
@@ -99,14 +99,14 @@ class unique_all_result(NamedTuple):
 
 
 class unique_counts_result(NamedTuple):
-    """The distinct values, and how often each stands."""
+    """The distinct values and their counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class unique_inverse_result(NamedTuple):
-    """The distinct values, and which of them stands where."""
+    """The distinct values and the inverse indices."""
 
     values: Tensor
     inverse_indices: Tensor
@@ -133,13 +133,13 @@ def unique_all(x: Tensor, /) -> unique_all_result:
 
 
 def unique_counts(x: Tensor, /) -> unique_counts_result:
-    """The distinct values of an array in order, and how often each stands there."""
+    """The distinct values of an array in order, and their counts."""
     found = unique_all(x)
     return unique_counts_result(found.values, found.counts)
 
 
 def unique_inverse(x: Tensor, /) -> unique_inverse_result:
-    """The distinct values of an array in order, and which of them stands where."""
+    """The distinct values of an array in order, and the inverse indices."""
     found = unique_all(x)
     return unique_inverse_result(found.values, found.inverse_indices)
 

@@ -25,7 +25,7 @@ _OF_LINALG: Any = _linalg  # which has more functions at run time
 
 
 def _all_plain(results: Any) -> Any:
-    """Named results, of which none is lazily conjugated."""
+    """Named results, with lazy conjugation resolved."""
     if not any(each.is_conj() or each.is_neg() for each in results):
         return results
     return type(results)(tuple(plain(each) for each in results))
@@ -178,7 +178,7 @@ def vector_norm(
     keepdims: bool = False,
     ord: float = 2,
 ) -> Tensor:
-    """The norms of vectors along axes, by default that of all elements."""
+    """The norms of vectors along axes, by default the norm of all elements."""
     if axis == ():
         x, axis, keepdims = F.unsqueeze(x, -1), -1, False
     if x.dtype.category < COMPLEX and ord == 0:

@@ -23,7 +23,7 @@ _OTHER_NAMES = {
     "multigammaln": "mvlgamma", "j0": "bessel_j0", "j1": "bessel_j1",
     "psi": "digamma", "y0": "bessel_y0", "y1": "bessel_y1",
 }  # fmt: skip
-# Where the integer stands that the operator takes as a number.
+# The position of the integer argument that the operator takes as a number.
 _DEGREES = {"expn": 0, "multigammaln": 1, "polygamma": 0}
 
 

@@ -84,7 +84,7 @@ def _is_checkpoint_valid() -> bool:
     return bool(Variable._execution_engine.is_checkpoint_valid())
 
 
-# The function hides the module of its name, whose Variable is asked for by its full name.
+# The function hides the module of the same name, but its Variable is imported from there.
 setattr(variable, "Variable", Variable)  # noqa: B010  # functions declare no attributes
 
 

@@ -1,4 +1,4 @@
-"""Anomaly mode: finds the line that made a node whose backward failed or gave a NaN."""
+"""Anomaly mode: finds the line that made a node if its backward failed or gave a NaN."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class detect_anomaly(AnomalyScope):
     """Context manager: find out which part of the forward computation breaks backward.
 
     Inside, every node keeps the stack of the call that made it. If it fails in backward, that
-    stack is issued as a `UserWarning` before the error is raised, followed by those of its parents:
-    the nodes whose backward created it, with `create_graph=True`. With `check_nan`, a gradient
+    stack is issued as a `UserWarning` before the error is raised, followed by its parents' stacks:
+    with `create_graph=True`, the nodes that created it in backward. With `check_nan`, a gradient
     that contains a NaN is an error: a RuntimeError that names the node and the output.
 
     It holds for all threads and costs a stack walk per node and a pass over every gradient.

@@ -94,7 +94,7 @@ class Node(abc.ABC):
 
 
 class GradientEdge(NamedTuple):
-    """The place where a gradient is computed: that of output `output_nr` of the node's operation.
+    """The place where a gradient is computed: output `output_nr` of a node's operation.
 
     `grad` and `backward` accept it instead of the tensor, which may have been freed.
     `ownership_token` is always None here: a node keeps its part of the graph alive.
@@ -128,7 +128,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def _get_grad_fn_or_grad_acc(item: Any) -> Any:
-    """The node that a tensor's gradient, or that of an edge, flows into."""
+    """The node that receives the gradient of a tensor or an edge."""
     if isinstance(item, GradientEdge):
         return item.node
     # None also for a view of a leaf that was made in no_grad mode, though it requires grad.
@@ -192,8 +192,8 @@ def register_multi_grad_hook(
 
     Args:
         tensors: the tensors whose gradients `fn` gets.
-        fn: with "all", gets a list of them once the last one that the pass computes is there;
-            None for tensors that do not take part. With "any", gets the first one.
+        fn: with "all", gets a list of them when the pass has computed the last one, with None for
+            tensors that the pass does not reach. With "any", gets the first one.
         mode: "all" or "any".
 
     Returns:
@@ -226,7 +226,7 @@ def register_multi_grad_hook(
 
 
 class _Token:
-    """Lives as long as a node's hooks, and so tells whether the node does."""
+    """Lives as long as a node's hooks, and so shows whether the node is alive."""
 
 
 class _Place:
@@ -298,7 +298,7 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
 
 
 class _FirstGradient:
-    """The hook on all of the tensors of which only the first gradient counts."""
+    """The hook on several tensors that runs for the first gradient only."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn

@@ -188,8 +188,7 @@ def _roots(tensors: Any, grad_tensors: Any) -> tuple[list[Edge], list[TensorBase
 def _wanted_edge(item: Any, accumulate_grad: bool) -> Edge:
     """Where the gradient of one of `inputs` arrives; a node of its own if the graph has none."""
     if isinstance(item, TensorBase):
-        # The grad_fn of a view whose base was written to is regenerated before it retains its
-        # gradient.
+        # After a write to its base, a view's grad_fn is regenerated before it retains its gradient.
         node = grad_fn_of(item) if needs_grad(item) else None
         if accumulate_grad:
             retain_grad(item)

@@ -1,4 +1,4 @@
-"""Reads what is known about a node without changing anything, for plugins that watch a program.
+"""Reads a node's properties without changing anything, for plugins that observe a program.
 
 It regenerates no view's history and unpacks no saved tensor.
 """
@@ -26,7 +26,7 @@ def history_of(tensor: TensorBase) -> tuple[Node, int] | None:
 
 
 def leaf_of(node: Node) -> TensorBase | None:
-    """The leaf whose gradient a node accumulates, or None."""
+    """The leaf into which a node accumulates gradients, or None."""
     return node.variable if isinstance(node, AccumulateGradBase) else None
 
 
@@ -75,6 +75,5 @@ def note_of(node: Node, key: object) -> Any:
 
 
 def key_names(keyset: int) -> tuple[str, ...]:
-    """Names of the dispatch keys in a key set, as a trace or a journal hears it, the highest
-    first."""
+    """Names of the dispatch keys in a key set from a trace or a journal, the highest first."""
     return tuple([key.name for key in keys_of(keyset)])

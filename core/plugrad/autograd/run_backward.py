@@ -149,8 +149,8 @@ def grad(
         retain_graph, create_graph: as in `backward`.
         allow_unused: give None for an input that no output depends on, instead of raising;
             default the value of `materialize_grads`.
-        is_grads_batched: the first dimension of every one of `grad_outputs` is a batch, and so is
-            that of the results. One pass is run for all of its elements, as by `vmap`.
+        is_grads_batched: the first dimension of all `grad_outputs` and of the results is a batch.
+            One pass computes all of its elements, as with `vmap`.
         materialize_grads: give zeros for such an input.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Assembles the command line from its own commands and those of the plugins."""
+"""Assembles the command line from its own commands and the plugins' commands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Commands(Group):
     _knows_all = False
 
     def list_commands(self, ctx: Any) -> list[str]:
-        # A configuration that cannot be used is told by the command that is asked for.
+        # The command that runs reports a configuration that cannot be used.
         with contextlib.suppress(ConfigError):
             self._ask_plugins()
         return list(self.commands)
@@ -101,4 +101,4 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Options of the command itself; its help is that of the application."""
+    """Options of the command itself; its help is the application's."""

@@ -18,17 +18,17 @@ from plugrad.plugins.loading.published import PUBLISHED
 
 @dataclass(frozen=True)
 class BackendReport:
-    """What there is to say about one backend.
+    """The state of one backend.
 
     Attributes:
-        name: the device type; the plugin's name if it does not get as far as naming backends.
+        name: the device type; the plugin's name if the plugin fails before it names backends.
         devices: how many there are.
         status: ready, no device, or failed.
         error: why it failed, or has no device.
         chosen: whether it is the default.
         facts: the backend's description: versions, the driver, names of devices.
         place: file and line of the plugin's code that an error comes from.
-        mend: what to do about it.
+        mend: how to fix it.
     """
 
     name: str
@@ -58,7 +58,7 @@ def report_backends(chosen: str) -> list[BackendReport]:
         for active in active_backends()
         if active.name not in known
     ]
-    # What a plugin would have provided is not known when it fails; published ones are.
+    # When a plugin fails, its backends are unknown, except for published plugins.
     others = {*PUBLISHED.values(), *known}
     reports += [
         _failed(plugin, chosen)

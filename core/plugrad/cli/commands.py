@@ -1,4 +1,4 @@
-"""The commands by name, with what is known about them before their code is imported."""
+"""The commands by name, with their help, before their code is imported."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ OWN: Final = {
     ),
     "ops": OwnCommand(
         "plugrad.cli.operators:operators",
-        "List the operators, or show one: text, derivatives, and who computes it.",
+        "List the operators, or show one: text, derivatives, and the packages that compute it.",
     ),
     "stub": OwnCommand(
         "plugrad.cli.stub:stub",
@@ -129,7 +129,8 @@ def other_commands() -> dict[str, Any]:
 
 
 def _added(plugin: str = "") -> dict[str, Any]:
-    """The commands that a plugin adds; without a name, those of all others than the published."""
+    """The commands that a plugin adds; without a name, of all plugins that are not published
+    here."""
     app = typer.Typer(rich_markup_mode=None)
     get_manager().extend_cli(app, plugin)
     group: Any = typer.main.get_group(app)
@@ -147,7 +148,7 @@ def _own(name: str, own: OwnCommand) -> Any:
 
 
 def _published(name: str, published: PublishedCommand) -> Any:
-    """The command of a plugin; raises what says why it is not there."""
+    """The command of a plugin; raises an error that explains why it is missing."""
     plugin = get_manager().discovered().get(published.plugin)
     if plugin is not None:
         found = _added(published.plugin).get(name)

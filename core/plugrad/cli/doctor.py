@@ -37,7 +37,7 @@ DEPENDENCIES = (
     *("typer", "rich", "PyYAML", "safetensors"),
 )
 
-# In tables; errors are told once, below them.
+# In tables: errors are printed once, below them.
 _SEE_BELOW = "see below"
 # How many operators a line lists.
 _SHOWN = 8
@@ -70,7 +70,7 @@ class PluginReport:
 
 @dataclass
 class Report:
-    """Everything that the doctor looked at.
+    """Everything that the doctor examined.
 
     Attributes:
         core: compiled, interpreted or incomplete.
@@ -78,8 +78,8 @@ class Report:
         device: the default device.
         source: what chose it.
         settings: configured keys with value and source.
-        variants: the variants of kernels, what they need, and why they are not used, if so.
-        kernels: the operators that a backend does not compute by its own kernels, and by whose.
+        variants: the variants of kernels, what they need, and why some are not used.
+        kernels: the operators for which a backend uses other packages' kernels, and which packages.
         problems: what is broken; the doctor's exit code says whether there are any.
         notes: what could be better.
     """
@@ -159,7 +159,7 @@ def _examine_plugins(report: Report) -> None:
 
 
 def _told(problem: str, place: str, mend: str) -> str:
-    """A problem, where it comes from, and what mends it, in a line each."""
+    """A problem, where it comes from, and how to fix it, in a line each."""
     lines = [problem.rstrip()]
     lines += [f"  at {place}"] if place else []
     lines += [f"  to fix it: {mend}"] if mend else []
@@ -167,7 +167,7 @@ def _told(problem: str, place: str, mend: str) -> str:
 
 
 def _examine_kernels(report: Report) -> None:
-    """What plugins claim, and whose kernels are used; the backends are active by now."""
+    """Report what plugins claim and whose kernels are used; the backends are active by now."""
     for conflict in get_manager().conflicts():
         (report.notes if conflict.settled else report.problems).append(
             f"Conflict: {conflict.text}{'.' if conflict.settled else ''}"
@@ -220,7 +220,7 @@ def _examine_choice(report: Report) -> None:
         text = f"Backend {one.name!r} ({one.distribution} {one.version}): "
         if one.status == "failed":
             report.problems.append(_told(text + one.error, one.place, one.mend))
-        else:  # nobody chose it, so nothing is broken
+        else:  # not chosen, so nothing is broken
             report.notes.append(f"{text}no device: {one.error}")
     report.problems += [
         _told(
@@ -349,7 +349,7 @@ def _backend_rows(backends: list[BackendReport], failed: set[str]) -> list[tuple
     rows = []
     for one in backends:
         if one.name in failed:
-            continue  # told as a plugin; what it would have provided is not known
+            continue  # reported as a plugin; its backends are unknown
         told = _SEE_BELOW if one.status == "failed" and not one.chosen else one.error
         state = f"{one.status}: {told}" if told and one.error else one.status
         if one.devices > 1:

@@ -10,9 +10,9 @@ from plugrad.cli.output import wrapped
 
 
 class Group(TyperGroup):
-    """A group whose list of commands has the first paragraph of each one's help, wrapped.
+    """A group that lists its commands with the first paragraph of their help, wrapped.
 
-    Click would cut it where the line ends.
+    Click would cut it at the end of the line.
     """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

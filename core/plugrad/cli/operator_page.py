@@ -23,7 +23,7 @@ _MENTIONED = 6
 
 
 def print_operator(report: OperatorReport, entry: Mapping[str, object]) -> None:
-    """Schema, text, derivatives, and for each backend whose kernels compute it."""
+    """Schema, text, derivatives, and the kernels of each backend."""
     print_line(report.schema, style="bold")
     _print_text(str(entry.get("doc", "") or report.doc))
     print_line()
@@ -72,7 +72,7 @@ def _gradient(report: OperatorReport, entry: Mapping[str, object]) -> list[tuple
             rows.append(("forward mode", _FORWARD.get(str(forward), str(forward))))
         return rows
     if entry.get("composite"):
-        return [("", "that of the operators which it is made of")]
+        return [("", "derived from the operators in its decomposition")]
     if report.differentiable:
         return [("", "by a function in Python")]
     return [("", "none")]

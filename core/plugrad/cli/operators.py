@@ -31,31 +31,31 @@ from plugrad.plugins.loading.messages import nearest
 # How wide a column of schemas is to be at least.
 _SCHEMA: Final = 44
 _NARROW: Final = 30
-# The column that says whose kernels compute, and how narrow it may get.
+# The column that names the kernels' packages, and its smallest width.
 _KERNEL: Final = "kernel of"
 _OWNER: Final = 12
 
 
 @dataclass(frozen=True)
 class OperatorReport:
-    """What there is to say about one operator.
+    """The properties of one operator.
 
     Attributes:
         name: with overload, and with the namespace if it is not plugrad's own.
-        primitive: whether a backend has to provide it: it is not made from other operators.
-        level: "core" for what every backend must be able to do, else "full".
-        needs: what its decomposition calls directly, as far as that is known.
+        primitive: whether a backend has to provide it, because it has no decomposition.
+        level: "core" if every backend must be able to compute it, else "full".
+        needs: what its decomposition calls directly, if known.
         backends: for each backend: native, derived, decomposed or missing.
-        missing: for each backend on which it is missing, which operators that takes.
-        kernels: for each backend that has kernels for it, whose they are, in the order in which
-            they are asked; the first one computes, unless it declines.
-        variants: for each backend that has variants of its kernel, whose they are, their names and
-            what they need, in the order in which they are asked.
-        foreign: the backends whose first kernel is from another package.
-        derivatives: by argument, the formula of its gradient; empty unless the operator was asked
-            for by its whole name.
-        unused: for each backend that has variants which cannot be used here, as `variants`, and
-            why; also empty unless the operator was asked for by its whole name.
+        missing: for each backend on which it is missing, the operators that it needs.
+        kernels: for each backend with kernels for it, their packages, in the order in which they
+            are tried; the first one computes, unless it declines.
+        variants: for each backend with variants of its kernel, their packages, names and
+            requirements, in the order in which they are tried.
+        foreign: the backends that first try another package's kernel.
+        derivatives: by argument, the formula of its gradient; empty unless the operator was
+            requested by its whole name.
+        unused: the variants that cannot be used here, as in `variants`, and why; also empty unless
+            the operator was requested by its whole name.
     """
 
     name: str
@@ -77,7 +77,7 @@ class OperatorReport:
 def report_operators(
     wanted: list[ActiveBackend], matches: Callable[[str], bool] = lambda name: True
 ) -> list[OperatorReport]:
-    """The operators that are declared and whose name matches, by name."""
+    """The declared operators with matching names, by name."""
     # Not needed by other commands, and slow to import.
     from plugrad.testing.needs import learn_needs_of_plugins
 
@@ -126,7 +126,7 @@ def _unused(report: OperatorReport, wanted: list[ActiveBackend]) -> dict[str, di
 
 
 def _told(candidate: Candidate) -> str:
-    """A variant in words: whose it is, what it is called, what it needs."""
+    """A variant in words: its package, its name and its requirements."""
     variant = candidate.variant
     needs = variant.needs() if variant is not None else ""
     return f"{candidate.called} ({needs})" if needs else candidate.called
@@ -163,16 +163,16 @@ def operators(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the operators, or show one: text, derivatives, and who computes it.
+    """List the operators, or show one: text, derivatives, and the packages that compute it.
 
     A whole name shows that operator. A part of names, or a pattern, lists the operators with their
     schemas and says whether they have gradients.
 
     Per backend: native, the backend has a kernel; derived, an in-place operator made from the
-    functional one; decomposed, made from operators that the backend has, or that are made in turn;
-    missing, not available, with the names of the kernels that would make it so. "Kernel of" names
-    the distribution whose kernel computes it, with variants for what the processor has in brackets
-    before it.
+    functional one; decomposed, made from operators that the backend has or can decompose in turn;
+    missing, not available, with the names of the kernels that would make it available. "Kernel of"
+    names the distribution whose kernel computes it, preceded by variants for this processor in
+    brackets.
     """
     if level not in ("", "core", "full"):
         raise fail(f"--level must be core or full, got {level!r}")
@@ -226,8 +226,7 @@ def _matches(name: str, wanted: str) -> bool:
 
 
 def _is_called(name: str, wanted: str) -> bool:
-    """Whether somebody who writes `wanted` means this operator: with or without its overload, and
-    its namespace."""
+    """Whether `wanted` names this operator, with or without its overload and its namespace."""
     plain_name = name.rpartition("::")[2]
     return wanted in (name, plain_name, name.partition(".")[0], plain_name.partition(".")[0])
 
@@ -287,10 +286,11 @@ def _by_kind(report: OperatorReport) -> str:
 
 
 def _owner(report: OperatorReport, names: list[str]) -> str:
-    """Whose kernel computes an operator; of several backends, where it is not their own."""
+    """The package whose kernel computes an operator; for several backends, only foreign
+    packages."""
     if len(names) == 1:
         owners = report.kernels[names[0]]
-        # The kernels of others may decline, so who is asked after them counts, too.
+        # Foreign kernels may decline, so the next ones are shown, too.
         asked = owners if names[0] in report.foreign else owners[:1]
         return ", ".join([*_variants(report, names[0]), *[_short(owner) for owner in asked]])
     told = [f"{name}: {_short(report.kernels[name][0])}" for name in report.foreign]
@@ -322,7 +322,7 @@ def _usable_backends() -> list[ActiveBackend]:
         try:
             find_backend(name)
         except Exception:
-            # `plugrad doctor` tells why; the others are still of interest.
+            # `plugrad doctor` explains why; the other backends are still shown.
             continue
     usable = [active for active in active_backends() if active.backend.device_count()]
     return sorted(usable, key=lambda active: active.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-# What is changed depends on how mypyc writes C: pyproject.toml asks for the version that this fits.
+# The changes depend on the C that mypyc writes; pyproject.toml requires the version that fits.
 _TYPES = {
     "plugrad.tensor.base.TensorBase": "Tensor",
     "plugrad._generated.methods.TensorMethods": "Tensor",
@@ -80,7 +80,7 @@ static int plugrad_given(PyObject *kwargs, PyObject *kwnames, const char *name)
     return 0;
 }
 
-/* The first keyword that no parameter has, as a new reference, or NULL. */
+/* The first keyword that matches no parameter, as a new reference, or NULL. */
 static PyObject *plugrad_unknown(PyObject *kwargs, PyObject *kwnames, const char *const *known)
 {
     PyObject *names = kwargs != NULL    ? PyDict_Keys(kwargs)
@@ -103,8 +103,8 @@ static PyObject *plugrad_unknown(PyObject *kwargs, PyObject *kwnames, const char
     return found;
 }
 
-/* Say why a call does not fit a function, which a parser has found out already. `format` is that
-   of the parser: an O for each parameter, the required ones before |, those that may be given by
+/* Explain why a call does not fit a function, after a parser has rejected it. `format` is the
+   parser's: an O for each parameter, the required ones before |, those that may be given by
    position before $, the required ones among the others after @; % for *args or **kwargs. */
 void plugrad_wrong_call(const char *name, const char *format, const char *const *keywords,
                         Py_ssize_t nargs, PyObject *kwargs, PyObject *kwnames)

@@ -75,7 +75,7 @@ def _read(node: ast.Module | ast.ClassDef) -> Scope:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those of a body and of the blocks of `if` and `try` in it."""
+    """The statements of a body, including the blocks of `if` and `try` in it."""
     for statement in body:
         yield statement
         for name in ("body", "orelse", "handlers", "finalbody"):
@@ -84,8 +84,8 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _only_declares(function: _Function) -> bool:
-    """Whether it is an overload or a property's setter, whose docstring is at the function next to
-    it."""
+    """Whether it is an overload or a property's setter: the function next to it has the
+    docstring."""
     names = {ast.unparse(decorator).rpartition(".")[2] for decorator in function.decorator_list}
     return bool(names & {"overload", "setter", "deleter"})
 
@@ -152,7 +152,7 @@ def signature(name: str, function: _Function, receiver: str = "") -> str:
 
 
 def _is_required(default: ast.expr | None) -> bool:
-    """Whether an argument must be given, if not under another name: `dim`, or `axis`."""
+    """Whether an argument must be given, possibly under another name: `dim` or `axis`."""
     return default is None or (isinstance(default, ast.Name) and default.id == "MISSING")
 
 
@@ -167,14 +167,14 @@ def _parameter(name: str, default: ast.expr | None) -> str:
 
 
 def describe(text: str, source: str) -> str:
-    """The C file that mypyc made of a module, with the docstrings of the module's source.
+    """The C file that mypyc made from a module, with the docstrings of the module's source.
 
     Args:
         text: the C file.
-        source: the module that it was made of.
+        source: the module that it was made from.
 
     Raises:
-        ValueError: the C is not as mypyc writes it; the message names what is missing.
+        ValueError: the C does not have mypyc's form; the message names what is missing.
     """
     module = read(source)
     if module.text:
@@ -198,7 +198,7 @@ def describe(text: str, source: str) -> str:
 
 
 def _owner(module: Scope, name: str, rest: str) -> Scope | None:
-    """The module or the class whose table this is; None if the source does not have it."""
+    """The module or class that owns this table; None if it is not in the source."""
     if rest == "module_methods":
         return module
     owners = [cls for cls in module.classes if name.endswith(f"___{cls}")]

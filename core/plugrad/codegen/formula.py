@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from plugrad.codegen.model import Entry, EntryError
 
-# What an expression may ask of a tensor without the tensor being saved.
+# The attributes that an expression may use without saving the tensor.
 SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim")
 
 # A derivative that is only this word raises, and names operator and argument.
@@ -20,8 +20,8 @@ class Formula:
     """One derivative expression, taken apart.
 
     Attributes:
-        inputs: whose gradients it yields.
-        code: the expression, with `self.shape` become the local name `self_shape`.
+        inputs: the inputs for which it gives gradients.
+        code: the expression, with the local name `self_shape` for `self.shape`.
         tensors: arguments that must be saved.
         attributes: pairs of argument and attribute that must be saved.
         scalars: other arguments that must be saved.

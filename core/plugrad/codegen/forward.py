@@ -1,5 +1,5 @@
-"""Emits forward rules: they compute the tangents of an operator's results from those of its
-arguments."""
+"""Emits forward rules, which compute the tangents of an operator's results from its arguments'
+tangents."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from plugrad.graph import forward_rule as _rule
 
 @dataclass
 class Term:
-    """What one input's tangent adds to those of the results.
+    """One input's contribution to the tangents of the results.
 
     Attributes:
-        input: the input's name; "" if the expression is about all of them.
+        input: the input's name; "" if the expression covers all inputs.
         code: the expression, in local names; of `AUTO_ELEMENT_WISE`, in terms of `grad`.
         element_wise: whether it is a derivative, to be applied between two conjugations.
-        needs_self: whether it uses what the first argument was.
+        needs_self: whether it uses the former value of the first argument.
         of_each_result: whether it is a derivative in terms of `grads`, one for each result.
         functions: free names: functions that must be qualified.
         results: numbers of the results that it uses.
@@ -205,8 +205,8 @@ def emit_assignment(out: Source, entry: Entry, terms: list[Term], op: str, funct
 
     Args:
         op: source of the operator.
-        functional: source of the one whose arguments and results the rule is about: for an operator
-            in place, that which returns the result.
+        functional: source of the operator with the rule's arguments and results: for an in-place
+            operator, its functional form.
     """
     if not entry.derivatives:
         return

@@ -26,7 +26,7 @@ class Header:
     """The parameters of a public function.
 
     Attributes:
-        text: as they stand between the parentheses.
+        text: the text between the parentheses.
         before: lines that run before the checks.
         values: an expression of the given value for each parameter, without NumPy's names.
     """
@@ -80,7 +80,7 @@ def _emit_exact(out: Source, group: Group) -> None:
             with out.block(f"if not isinstance({first}, TensorBase):"):
                 out.line(f"{first}, {second} = tensor_first(({first}, {second}))")
         emit_conversions(out, entry, group, skip=())
-        # An argument may have the function's name, as that of threshold has.
+        # An argument can have the function's name, as in `threshold`.
         hidden = group.name in header.values
         itself = f"FUNCTION_{group.name}" if hidden else group.name
         emit_override(out, f"override({itself}, ({', '.join(header.values)},))")
@@ -103,8 +103,8 @@ def emit_typing(out: Source, name: str, parameters: str, returned: str) -> None:
 
 
 def emit_override(out: Source, call: str) -> None:
-    """Let the classes of the arguments take the call over. The arguments have been checked, as
-    PyTorch does first, and the checks may have found that there is somebody to ask."""
+    """Offer the call to the classes of the arguments. As in PyTorch, the arguments have been
+    checked first, and the checks may have found a class that overrides functions."""
     with out.block("if OVERRIDES.active:"):
         out.line(f"handled = {call}")
         with out.block("if handled is not PROCEED:"):

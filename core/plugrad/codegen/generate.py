@@ -404,7 +404,7 @@ def _functions_module(by_family: dict[str, list[Group]], later: set[str]) -> str
 
 
 def _signatures_module(groups: list[Group]) -> str:
-    """For the override protocol, which needs to know which arguments a caller left out."""
+    """For the override protocol, which passes on only the arguments that a caller gave."""
     out = Source()
     out.line("# Interpreted: it is read by `inspect`, and only once somebody overrides a function.")
     out.line("from typing import Any")

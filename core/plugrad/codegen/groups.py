@@ -27,7 +27,7 @@ class Group:
         return self.entries[0]
 
     def by_type(self, base: str) -> Entry:
-        """The overload whose differing argument has a type."""
+        """The overload with this type for the argument that differs."""
         return next(
             entry
             for entry in self.entries

@@ -113,7 +113,7 @@ class Sources:
 
 
 def with_texts(template: str, sources: Sources, entries: Mapping[str, str]) -> str:
-    """A stub whose functions and methods have their texts; those of operators stay as they are.
+    """A stub with the docstrings of its functions and methods; operators' stay as they are.
 
     Raises:
         EntryError: a public name of the stub has no text in the sources.

@@ -280,7 +280,7 @@ def _saved_scalars(formulas: list[Formula]) -> list[str]:
 
 
 def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> None:
-    """The kernel of the Autograd key: record a node if anybody wants gradients, redispatch."""
+    """The kernel of the Autograd key: record a node if an input requires gradients, redispatch."""
     arguments = entry.schema.arguments
     names = [argument.name for argument in arguments]
     inputs = differentiable_arguments(entry)
@@ -441,7 +441,7 @@ def _emit_history(out: Source, entry: Entry, formulas: list[Formula]) -> None:
     elif len(entry.schema.returns) == 1:
         out.line("set_history_list(out, node)")
     else:
-        # Formulas that say `grad` know no gradient but that of the first result.
+        # Formulas with `grad` use only the first result's gradient.
         all_have = any(formula.uses_grads for formula in formulas)
         for number, item in enumerate(
             entry.schema.returns if all_have else entry.schema.returns[:1]
@@ -486,7 +486,7 @@ class _Call:
 
 
 def _emit_lookup(out: Source, call: _Call) -> None:
-    """Look the kernel up and call it, natively if it is of the class that mostly is there."""
+    """Look the kernel up and call it, natively if it has the usual class."""
     entry, op = call.entry, call.op
     unknown = f"result = kernel(keyset{call.passed})"
     if entry.derivatives:

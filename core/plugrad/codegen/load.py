@@ -52,8 +52,8 @@ def load(
         kept: gets the module before it defines anything.
 
     Raises:
-        EntryError: an entry is wrong, or names a function that is not there; the message names
-            operator and key. Nothing is defined then.
+        EntryError: an entry is wrong, or names a missing function; the message names operator and
+            key. Then nothing is defined.
         RuntimeError: an operator of that name is defined already.
 
     >>> from plugrad.codegen import load, unload
@@ -155,7 +155,7 @@ def _gathered(functions: Functions | Iterable[Functions] | None) -> dict[str, An
 
 
 def unload(module: types.ModuleType) -> None:
-    """Undo `load`: the operators that it defined are no longer known. Idempotent.
+    """Undo `load`: remove the operators that it defined. Idempotent.
 
     Graphs that were recorded with them can still be run backwards.
     """

@@ -105,8 +105,8 @@ def _emit_method(out: Source, group: Group, module: str) -> None:
 
 
 def takes_sizes_or_dtype(group: Group) -> bool:
-    """Whether it is `view`: with sizes it is called so often that looking for the overload that
-    fits would be felt, and a dtype is told from sizes at once."""
+    """Whether it is `view`. Calls with sizes are so frequent that searching for the overload would
+    be noticeable, and a dtype is easy to distinguish from sizes."""
     if len(group.entries) != 2:
         return False
     first, second = group.entries

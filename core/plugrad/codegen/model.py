@@ -79,19 +79,19 @@ class Entry:
 
     Attributes:
         family: the YAML file's stem; names the modules its functions come from.
-        args: pairs of an argument and its description in `help()`, if its name does not say enough.
+        args: pairs of an argument and its description in `help()`, if its name does not explain it.
         example_inplace: the example of the in-place form, if any.
-        derivatives: pairs of input names and the expression that yields their gradients.
+        derivatives: pairs of input names and the expression for their gradients.
         forward: the forward rule, as pairs of a differentiable input and the term of its tangent:
             an expression, `AUTO_LINEAR` or `AUTO_ELEMENT_WISE`. The input "" stands for all of them
             together. None if the entry has no rule.
-        overwrites: for an operator that is not differentiable, the arguments whose gradient its
-            in-place form makes zero; none stands for the first one.
+        overwrites: for an operator that is not differentiable, the arguments that get zero
+            gradients from its in-place form; empty means the first one.
         functional: for an in-place operator made by `variants`, the entry it was made from.
-        deprecated: orders of arguments that PyTorch still takes by position.
+        deprecated: orders of arguments that PyTorch still accepts by position.
         settings: the arguments that its functions get as one object, if it names any.
         number_first: whether the function takes a number for its first tensor.
-        numbers: whether it takes numbers for any of its tensors, but not for all.
+        numbers: whether it takes numbers for some of its tensors, but not for all.
         level: "core" if every backend must be able to compute it, else "full".
     """
 
@@ -123,8 +123,8 @@ class Entry:
 
     @property
     def node_owner(self) -> Entry:
-        """The entry whose node this one makes: an in-place operator shares the functional one's,
-        if that has any."""
+        """The entry that defines this operator's node: an in-place operator uses the functional
+        one's node, if there is one."""
         functional = self.functional
         return self if functional is None or not functional.derivatives else functional
 
@@ -351,10 +351,10 @@ def _inplace(entry: Entry) -> Entry:
 
 
 def _overwriting(entry: Entry) -> Entry:
-    """An in-place operator whose result has no gradient, with the gradients that this means.
+    """An in-place operator without a gradient, with zero gradients for what it overwrites.
 
-    The new value does not depend on the tensor's former value. Autograd has to know that:
-    without a node the tensor would keep the grad_fn of its former elements.
+    The new value does not depend on the tensor's former value. The graph must show that: without a
+    node the tensor would keep the grad_fn of its former elements.
     """
     names = entry.overwrites or (entry.schema.arguments[0].name,)
     return replace(

@@ -1,7 +1,7 @@
 """Writes the modules of families that are loaded on demand: those in `ops/on_demand`.
 
-Such a family is interpreted, so it adds nothing to compile time or to the import of plugrad. Its
-names are known (`_generated/on_demand.py`); the first use of one loads the family.
+Such a family is interpreted, so it adds nothing to compile time or to the import of plugrad.
+`_generated/on_demand.py` lists its names; the first use of one loads the family.
 """
 
 from __future__ import annotations

@@ -37,12 +37,12 @@ class SettingsClass:
 
 @dataclass(frozen=True)
 class Settings:
-    """What an operator's entry says of its settings.
+    """The settings in an operator's entry.
 
     Attributes:
         kind: the class.
         values: pairs of a member and the source of its value, in the schema's names.
-        taken: the arguments of the schema that the object stands for, in the schema's order.
+        taken: the arguments of the schema that the object replaces, in the schema's order.
     """
 
     kind: SettingsClass
@@ -55,7 +55,7 @@ class Settings:
         return f"{NAME}.{self.kind.name}({', '.join(values.values())})"
 
     def in_place(self, arguments: tuple[Argument, ...], value: str) -> list[str]:
-        """The arguments' names, with `value` in the place of those that the object stands for."""
+        """The arguments' names, with `value` in place of the arguments that the object replaces."""
         first = self.taken[0]
         names = [value if a.name == first else a.name for a in arguments]
         return [name for name in names if name not in self.taken]
@@ -77,8 +77,8 @@ def settings_classes() -> Mapping[str, SettingsClass]:
 def parse_settings(schema: FunctionSchema, text: str) -> Settings:
     """The settings that an entry names: a class, and values for members that differ.
 
-    `BatchNorm(training=train)` is the class `BatchNorm` whose member `training` is the argument
-    `train`. Members that are not named are the arguments of their names, or have their defaults.
+    `BatchNorm(training=train)` is the class `BatchNorm` with the argument `train` as its member
+    `training`. Other members come from the arguments of the same name, or have their defaults.
 
     Raises:
         ValueError: there is no such class, or a member has no value.

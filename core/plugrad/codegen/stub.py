@@ -73,7 +73,7 @@ def check_typed(groups: Iterable[Group]) -> None:
                 if not has_python_type(type):
                     raise EntryError(
                         f"{entry.family}.yaml: {entry.schema.full_name}: {what} has the type "
-                        f"{type}, which type checkers know nothing about"
+                        f"{type}, which type checkers cannot check"
                     )
 
 

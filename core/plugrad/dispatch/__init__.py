@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrad.dispatch import fork  # asks to be told of forks
+from plugrad.dispatch import fork  # registers its handlers for forks
 from plugrad.dispatch.keys import DispatchKey, KeySet, all_keys, dispatch_key, dispatch_keys
 from plugrad.dispatch.operator import Operator, all_operators, declared_operators, find_operator
 from plugrad.dispatch.schema import FunctionSchema, SchemaError, parse_schema

@@ -35,9 +35,9 @@ class WithoutKeyset:
 
 @final
 class CompositeKernel:
-    """What the core makes an operator of, from its entry.
+    """The kernel of an operator that the core composes from others.
 
-    The generated `call_*` knows the function and calls it natively; this is for everybody else.
+    The generated `call_*` calls the function natively; this is for all other callers.
     """
 
     def __init__(self, function: Any, op: Operator) -> None:
@@ -54,10 +54,10 @@ class CompositeKernel:
 
 @final
 class BelowAutograd:
-    """Adapts a function that calls other operators and whose gradient is known already.
+    """Adapts a function that calls other operators and has a gradient formula.
 
-    It runs where autograd has had its turn, so the operators it calls must not record again. Those
-    that plugrad's own are made of do not autocast, either: kernels would not.
+    It runs after the Autograd key, so the operators it calls must not record again. For plugrad's
+    own operators they do not autocast, either, because kernels would not.
     """
 
     def __init__(self, function: Any, op: Operator) -> None:
@@ -85,7 +85,7 @@ class BelowAutograd:
 
 
 def needed_by(op: Operator, error: OperatorNotFoundError) -> OperatorNotFoundError:
-    """The error of a primitive, told about the operator that is made of it."""
+    """The error of a primitive, reworded for the operator that is composed from it."""
     if not error.primitive:
         return error
     number = keys.backend_number(error.backend)

@@ -89,7 +89,7 @@ def change_autocast_nesting(difference: int) -> int:
 
 
 def clear_autocast_casts() -> None:
-    """Forget the casts that were kept."""
+    """Clear the cache of casts."""
     autocast_state().cache.clear()
 
 

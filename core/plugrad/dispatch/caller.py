@@ -33,10 +33,10 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def is_given_by_keyword(name: str) -> bool:
-    """Whether the call of plugrad that runs, which a program made, has an argument by that keyword.
+    """Whether the program passes an argument by that keyword in its current call of plugrad.
 
-    It is read from the program's next instruction, so it costs nothing until it is called. What is
-    in a `**kwargs` is not seen.
+    It is read from the program's next instruction, so it costs nothing until it is called. It does
+    not detect keywords in a `**kwargs`.
     """
     frame: Any = caller_outside_plugrad()
     if frame is None:

@@ -1,7 +1,7 @@
 """Families of operators that are loaded when one of their operators is first requested.
 
-Most operators are declared when plugrad is imported. Of a family on demand, such as Fourier
-transforms, only the names are known until then; `announce` registers them.
+Most operators are declared when plugrad is imported. For a family on demand, such as Fourier
+transforms, `announce` registers only the names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class _Families:
     """Which modules declare operators that are not declared yet."""
 
     def __init__(self) -> None:
-        # By qualified name; those of a family leave when it is loaded.
+        # By qualified name; a family's names are removed when it is loaded.
         self.waiting: dict[str, str] = {}
         self.announced: set[str] = set()
         self.elementwise: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ def elementwise_on_demand() -> tuple[str, ...]:
 
 
 def set_undo(undo: Callable[[set[str]], None]) -> None:
-    """`undo(names)` forgets the operators that a module had declared when its import failed."""
+    """`undo(names)` removes the operators that a module had declared when its import failed."""
     _families.undo = undo
 
 
@@ -59,7 +59,7 @@ def is_waiting(qualified_name: str) -> bool:
 
 
 def waiting() -> list[str]:
-    """The qualified names of operators whose families are not loaded yet."""
+    """The qualified names of operators in families that are not loaded yet."""
     return list(_families.waiting)
 
 
@@ -82,8 +82,8 @@ def load_families() -> None:
 def load_family(module: str) -> None:
     """Import the module of a family.
 
-    If that fails, or an interrupt ends it, the operators that it declared are forgotten, so that
-    the next try finds nothing of the first.
+    If that fails, or an interrupt ends it, the operators that it declared are removed, so that the
+    next try starts afresh.
     """
     names = {name for name, owner in _families.waiting.items() if owner == module}
     try:

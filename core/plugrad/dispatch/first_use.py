@@ -1,4 +1,4 @@
-"""Counts the threads that are loading what plugrad needs on first use; a fork waits for them.
+"""Counts the threads that are loading parts of plugrad on first use; a fork waits for them.
 
 The module is compiled, so that no interrupt comes while the gate is held.
 """
@@ -40,7 +40,7 @@ class FirstUse:
         return any(thread != threading.get_ident() for thread in list(self._threads))
 
     def forget_others(self) -> None:
-        """In a child: only the thread that forked is left."""
+        """In a child, only the forking thread is left."""
         for thread in list(self._threads):
             if thread != threading.get_ident():
                 del self._threads[thread]

@@ -1,7 +1,7 @@
 """Makes a fork wait until no other thread holds one of plugrad's locks or imports its modules.
 
 The child has only the thread that forked. Locks that another thread held stay locked there forever,
-including those of the import system, under which plugins are loaded on first use.
+including the import system's locks, which plugins need when they are loaded on first use.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ _LOCKS: Final[list[Any]] = [
 # Ours, and the names under which `plugrad.plugins.loading.exclusive` works.
 _PREFIXES: Final = ("plugrad", "<plugrad: ")
 
-# For how long a fork waits: a thread that is waited for may itself wait for the one that forks.
+# The longest time that a fork waits: another thread may itself wait for the forking thread.
 PATIENCE: Final = 5.0
 
 
 def hold_while_forking(lock: Any) -> None:
-    """Have no other thread hold a lock at a fork; one that is taken before those of dispatch."""
+    """Ensure that no other thread holds this lock at a fork; it is acquired before dispatch's
+    locks."""
     _LOCKS.insert(0, lock)
 
 
@@ -43,12 +44,12 @@ _SOURCES: Final[list[Callable[[], Iterable[Any]]]] = []
 
 
 def hold_each_while_forking(locks: Callable[[], Iterable[Any]]) -> None:
-    """Have no other thread hold one of the locks that a function gives at a fork. None may become
-    known to it while an announced lock is held."""
+    """Ensure that no other thread holds a lock from `locks()` at a fork. That function must not
+    return new locks while an announced lock is held."""
     _SOURCES.append(locks)
 
 
-# The import system's locks by name, which typeshed does not know, as weak references.
+# The import system's locks by name, which typeshed lacks, as weak references.
 _import_locks: Final[dict[str, Any]] = getattr(_bootstrap, "_module_locks", {})
 
 _held: Final[list[Any]] = []
@@ -58,7 +59,7 @@ def _acquire() -> None:
     end = time.monotonic() + PATIENCE
     while True:
         late = time.monotonic() > end
-        # Nobody can begin to import a module while this lock is held.
+        # No thread can begin to import a module while this lock is held.
         _imp.acquire_lock()
         free = late or not (_under_way() or FIRST_USE.is_elsewhere())
         # Without waiting, so it cannot deadlock with a thread that takes them in another order.

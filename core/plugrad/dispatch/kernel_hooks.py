@@ -86,7 +86,8 @@ def set_kernel_factory(
     factory: Callable[[Operator, ActiveBackend, bool], Any],
     keyset_of: Callable[[tuple[Any, ...]], int],
 ) -> None:
-    """Install what needs to know tensors: wrapping raw kernels, and the key set of arguments.
+    """Install the functions that depend on tensors: wrapping raw kernels, and the key set of
+    arguments.
 
     `factory(op, active, with_raw)` leaves out kernels on arrays of the operator itself, which have
     declined, if `with_raw` is false.
@@ -109,8 +110,8 @@ def set_host_fallback(make: Callable[[Operator, ActiveBackend], Any]) -> None:
 def set_autocast(
     make: Callable[[Operator, ActiveBackend], Any], make_level_autocast: Callable[[Operator], Any]
 ) -> None:
-    """Install the function that makes the Autocast kernel of an operator, on a backend's tensors
-    and on those of levels; None for one it leaves alone."""
+    """Install the function that makes the Autocast kernel of an operator, for a backend's tensors
+    and for levels' tensors; it returns None for operators that are not cast."""
     KERNEL_HOOKS.make_autocast = make
     KERNEL_HOOKS.make_level_autocast = make_level_autocast
 
@@ -125,8 +126,7 @@ def set_transforms(
 
 
 def set_forward(make: Callable[[Operator], Any]) -> None:
-    """Install the function that makes the ForwardAD kernel of an operator; None for one made of
-    others."""
+    """Install the function that makes an operator's ForwardAD kernel; None for a composite."""
     KERNEL_HOOKS.make_forward = make
 
 

@@ -1,7 +1,7 @@
-"""Dispatch keys: functionality x backend, and the bit masks that sets of them are.
+"""Dispatch keys (functionality x backend), and sets of them as bit masks.
 
-A key set is one integer. Its low bits say which functionalities apply, its high bits which
-backends take part:
+A key set is one integer. Its low bits are the functionalities that apply, its high bits the
+backends involved:
 
     bit  0     1             2             3         4        5               6        ... 12 13 ...
          Dense BackendSelect Functionalize Conjugate Negative ADInplaceOrView Autograd ... backends
@@ -9,9 +9,9 @@ backends take part:
 The kernel that runs is the one of the highest functionality; `Dense`, `Autograd` and `Autocast`
 come once per backend, so that with them the highest backend bit decides: `AutogradCUDA`, then
 `CUDA`.
-Backends get their bit when they register. The CPU has the lowest one, since its numbers may meet
-any device; Meta, the backend without data, has the highest one, since what it meets has no result
-with data.
+Backends get their bit when they register. The CPU has the lowest one, since its numbers can be
+combined with any device; Meta, the backend without data, has the highest one, since its combination
+with any device has no data.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ for _functionality in range(FUNCTIONALITY_COUNT):
     if _functionality not in (DENSE, AUTOGRAD, AUTOCAST):
         _by_name[_FUNCTIONALITY_NAMES[_functionality]] = _shared[_functionality]
 
-# Alias keys stand for many: they are looked at when the exact key has no kernel.
+# Alias keys stand for several keys: they are used if the exact key has no kernel.
 COMPOSITE_IMPLICIT_AUTOGRAD: Final = _declare("CompositeImplicitAutograd", -1)
 COMPOSITE_EXPLICIT_AUTOGRAD: Final = _declare("CompositeExplicitAutograd", -1)
 AUTOGRAD_ALIAS: Final = _declare("Autograd", -1)
@@ -312,7 +312,7 @@ class KeySet:
         return key.mask != 0 and self.mask & key.mask == key.mask
 
     def highest(self) -> DispatchKey | None:
-        """The key whose kernel a call looks for first; None if the set is empty."""
+        """The key that a call tries first; None if the set is empty."""
         keys = keys_of(self.mask)
         return keys[0] if keys else None
 
@@ -344,7 +344,7 @@ class KeySet:
 
 
 def dispatch_keys(tensor: Any) -> KeySet:
-    """The keys of a tensor, of which the highest decides which kernel runs first.
+    """The keys of a tensor; the kernel of the highest key runs first.
 
     >>> import plugrad
     >>> from plugrad.dispatch import dispatch_keys

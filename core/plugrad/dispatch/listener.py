@@ -9,10 +9,10 @@ from mypy_extensions import i64, mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Trace:
-    """Stands between those who start a piece of work and the work itself, on its threads.
+    """Observes the work of its threads: each call passes through it before it runs.
 
-    Listeners form a chain: each does its own part and leaves the work to `outer`, the last one
-    runs it. `LocalState.trace` is the innermost. This class itself listens to nothing.
+    Listeners form a chain: each does its own part and passes the work on to `outer`; the last one
+    runs it. `LocalState.trace` is the innermost. This base class only passes the work on.
     """
 
     def __init__(self, outer: Trace | None = None) -> None:
@@ -26,10 +26,10 @@ class Trace:
         return op.run_heard(kind, keyset, args)
 
     def decline(self, operator: str, owner: str) -> None:
-        """A kernel on arrays has left a call of an operator to the next one.
+        """A kernel on arrays has declined a call of an operator, and the next one is tried.
 
         Args:
-            owner: whose kernel it is.
+            owner: the package of the kernel.
         """
         outer = self.outer
         if outer is not None:
@@ -39,7 +39,7 @@ class Trace:
         """A variant of an operator's kernel has computed a call.
 
         Args:
-            kernel: whose it is, and its name.
+            kernel: its package and its name.
         """
         outer = self.outer
         if outer is not None:
@@ -53,12 +53,12 @@ class Trace:
         return node.apply(grads)
 
     def enter_pass(self, task: Any, root: Any, counts: Any) -> None:
-        """A backward pass begins, which `task` stands for until it ends.
+        """A backward pass begins; `task` identifies it until it ends.
 
         Args:
             root: the node that it starts with; a `GraphRoot` leads to several.
-            counts: pairs of a node and how many gradients it waits for, for all nodes that can be
-                reached from the root.
+            counts: pairs of a node and the number of gradients it waits for, for all nodes that the
+                root reaches.
         """
         outer = self.outer
         if outer is not None:
@@ -76,7 +76,7 @@ class Trace:
         """A gradient, or None for zero, arrives at an input of a node.
 
         Args:
-            is_sum: whether it is added to one that is there.
+            is_sum: whether it is added to an earlier one.
             left: how many the node still waits for.
         """
         outer = self.outer
@@ -87,7 +87,8 @@ class Trace:
         """A node whose inputs are complete is about to be queued.
 
         Args:
-            device: whose thread will run it; empty for the thread that waits for the pass.
+            device: the device with the thread that will run it; empty for the thread that waits for
+                the pass.
         """
         outer = self.outer
         if outer is not None:
@@ -133,7 +134,7 @@ class Trace:
             outer.leave_function(ctx)
 
     def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
-        """A stretch of the program that has a name begins; `key` stands for this one entry."""
+        """A named block of the program begins; `key` identifies this entry."""
         outer = self.outer
         if outer is not None:
             outer.enter_range(key, label, inputs)

@@ -1,8 +1,8 @@
-"""What dispatch and autograd keep per thread: included and excluded keys, grad mode, the tracer.
+"""The state of dispatch and autograd per thread: included and excluded keys, grad mode, the tracer.
 
 Code reads `current_state()` once per dispatch and passes the object on. Reading a `threading.local`
 is slow (callgrind: 411 instructions), reading the thread's number is fast, so the state of the last
-thread that asked is cached with its number.
+thread that called it is cached with its number.
 """
 
 from __future__ import annotations
@@ -31,29 +31,30 @@ class LocalState:
             inference tensors and writes to them, which lack that key, are noticed.
         kept: complement of the excluded bits; a call's key set is masked with it.
         grad_enabled: whether operations are recorded.
-        sequence_nr: the number of the next node created on this thread.
+        sequence_nr: the number of the next node made on this thread.
         trace: the listener of dispatch, or None.
         inference_mode: whether new tensors are inference tensors.
-        saved_tensor_hooks: the pairs of pack and unpack in force, innermost last; None for none.
+        saved_tensor_hooks: the active pairs of pack and unpack, innermost last; None for none.
         saved_tensor_hooks_error: why such hooks are forbidden now, or None.
         multithreading: whether backward may use the threads of devices.
-        grad_layout: whether a leaf's first gradient must lie in memory as the leaf does.
+        grad_layout: whether a leaf's first gradient must have the leaf's memory layout.
         graph_task: the backward pass that this thread works for, or None.
-        worker: the engine's thread of a device that this is, or None.
+        worker: the `DeviceThread` of this thread, if it is a device's; else None.
         depth: how many backward passes are nested on this thread.
         node: the node of a backward pass that this thread runs, or None.
         overrides_off: 1 if subclasses of Tensor cannot override functions now, 2 if nothing can.
-        function_modes: functions that give the modes which see every call of a function, innermost
-            last, or None of one that is gone; None for none.
-        array_log: is told of tensors that get other arrays; see `tensor/aliasing/array_log.py`.
-        checkpoint_group: the number under which checkpoints recompute now; 0: each pass its own.
-        autocast: autocast's state; None if it was never requested. The key is in `included` while
+        function_modes: functions that return the modes that intercept every function call,
+            innermost last; they return None for a mode that was freed. None for none.
+        array_log: records tensors that get other arrays; see `tensor/aliasing/array_log.py`.
+        checkpoint_group: the number under which checkpoints recompute now; 0: each pass has its
+            own.
+        autocast: autocast's state; None if it was never used. The key is in `included` while
             it is on for some backend.
         level: the innermost transform that runs, a `Level` of `tensor/levels.py`; None for none.
             The key is in `included` while there is one.
-        host_numbers: whether all devices get random numbers that the host draws.
+        host_numbers: whether the host draws the random numbers for all devices.
         scopes: the blocks that the thread is in, innermost last; see `scope.py`.
-        thread: the number of the thread whose state this is, while it is.
+        thread: the thread's number, as long as the thread runs.
     """
 
     def __init__(self) -> None:
@@ -106,7 +107,7 @@ _local: Final[Any] = threading.local()
 
 @final
 class _Last:
-    """The state of the thread that asked last."""
+    """The state of the thread that called last."""
 
     def __init__(self) -> None:
         self.state = _nobody
@@ -118,7 +119,7 @@ _last: Final = _Last()
 
 @final
 class _Lifetime:
-    """Dies with its thread, whose number another one may then get."""
+    """Freed with its thread; another thread can then get the same number."""
 
     def __init__(self, state: LocalState) -> None:
         self.state = state
@@ -160,7 +161,7 @@ def current_state() -> LocalState:
 
 
 def _leave_threads_behind() -> None:
-    """In a child process only one thread goes on."""
+    """In a child process only one thread continues."""
     _last.state.thread = _NO_THREAD
     state: LocalState | None = getattr(_local, "state", None)
     if state is not None:
@@ -179,8 +180,8 @@ def trace_new_threads(trace: Trace | None) -> None:
 
 
 def hear_new_threads(trace: Trace) -> None:
-    """Threads that begin with plugrad from now on begin with a trace, which hears before those that
-    already do."""
+    """Threads that first use plugrad from now on start with a trace, which observes calls before
+    earlier ones."""
     trace.outer = _for_new_threads.trace
     _for_new_threads.trace = trace
 
@@ -200,8 +201,8 @@ def leave_new_threads(trace: Trace) -> None:
 
 @final
 class Watch:
-    """How many threads are in inference mode or have an array log that hears of new tensors: while
-    none is, tensors that are made or read do not ask for their thread's state."""
+    """The number of threads that are in inference mode or have an array log for new tensors. While
+    it is 0, making or reading a tensor does not look up the thread's state."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -209,7 +210,7 @@ class Watch:
         self._watchers: set[object] = set()
 
     def add(self, watcher: object) -> None:
-        """There is one more, which the object stands for. Idempotent."""
+        """Count one more, represented by the object. Idempotent."""
         with self.lock:
             self._watchers.add(watcher)
             self.threads = len(self._watchers)

@@ -8,12 +8,12 @@ from plugrad.dispatch import keys
 def missing_kernel(
     name: str, primitive: str, backend: str, key: str, is_view: bool, registered: str = ""
 ) -> str:
-    """The message about an operator that a backend cannot compute for want of a primitive.
+    """The message about an operator that a backend cannot compute because it lacks a primitive.
 
     Args:
         is_view: whether the primitive makes views, which share memory, so that the host cannot
             stand in.
-        registered: a sentence about the kernels that there are.
+        registered: a sentence about the existing kernels.
     """
     if backend == "meta":
         return (
@@ -43,7 +43,7 @@ def declined_kernels(name: str, key: str, kernels: str) -> str:
 
 
 def inactive_backend(name: str, key: str) -> str:
-    """The message about tensors whose backend went away."""
+    """The message about tensors of a backend that was removed."""
     return (
         f"Could not run '{name}' with arguments from the '{key}' backend: the backend is not "
         "active any more, since its plugin was unloaded; load it again, and make new tensors on it"
@@ -51,7 +51,7 @@ def inactive_backend(name: str, key: str) -> str:
 
 
 def no_key_served(name: str, keyset: keys.KeySet, registered: str) -> str:
-    """The message about dispatch keys of which none names a backend."""
+    """The message about dispatch keys that name no backend."""
     return (
         f"Could not run '{name}' for the dispatch keys {keyset}: there is no kernel for them and "
         f"it has no decomposition. {registered}"

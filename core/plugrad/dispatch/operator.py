@@ -43,7 +43,7 @@ from plugrad.errors import DuplicateDefinitionError, OperatorNotFoundError
 
 @final
 class _Fallthrough:
-    """The kernel that is not there: dispatch goes on to the next key."""
+    """Marks a key without a kernel: dispatch continues with the next key."""
 
     def __repr__(self) -> str:
         return "fallthrough_kernel"
@@ -87,17 +87,17 @@ class Operator:
         namespace, name, overload: the parts of its name.
         structure: "unary", "binary" or "binary_alpha" if the core promotes and broadcasts for it;
             "inplace_view" if it makes its tensor a view of itself.
-        result: how a structured operator's dtype follows: "promote", "float", "bool", "real" or
+        result: how a structured operator's dtype is computed: "promote", "float", "bool", "real" or
             "complex".
         prepare: checks and normalises arguments before a raw kernel sees them, or None.
-        differentiable: whether a gradient flows; composites inherit it from what they call.
+        differentiable: whether a gradient flows; composites inherit it from the operators they
+            call.
         level: "core" if every backend must be able to compute it, natively or by its decomposition,
             else "full".
         doc: its description, a sentence or a paragraph.
         autograd_kernel: the generated kernel that records it, which `call_*` calls natively.
-        forward_rule: its `ForwardRule`, which computes the tangents of its results; None if there
-            is none because it is made of others or not differentiable, `MISSING_RULE` if somebody
-            left it out.
+        forward_rule: its `ForwardRule`, which computes the tangents of its results; None if it is a
+            composite or not differentiable, `MISSING_RULE` if its entry lacks one.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Operator:
         return None if kernel is self.autograd_kernel else kernel
 
     def lookup_below(self, keyset: i64) -> Any:
-        """`lookup` for a redispatch from autograd, which asks for other key sets than calls do."""
+        """`lookup` for a redispatch from autograd, which uses other key sets than calls do."""
         last = self._last_below
         if last.keyset == keyset:
             return last.kernel
@@ -216,8 +216,7 @@ class Operator:
         return self.lookup(keyset)(keyset, *values)
 
     def run_heard(self, kind: str, keyset: i64, args: tuple[object, ...]) -> Any:
-        """Run the kernel of a key set, of which all listeners have heard; `kind` is "call" or
-        "redispatch"."""
+        """Run the kernel of a key set after all listeners; `kind` is "call" or "redispatch"."""
         kernel = self.lookup(keyset) if kind == "call" else self.lookup_below(keyset)
         count = len(args)
         # Without a list of arguments, which would have to be made.
@@ -271,11 +270,11 @@ class Operator:
         return list(self._kernels)
 
     def resolve_key(self, keyset: i64) -> str:
-        """Name of the key whose kernel serves a key set: what a trace prints."""
+        """Name of the key that handles a key set, as a trace prints it."""
         return self.serving_key(keyset).name
 
     def serving_key(self, keyset: i64) -> DispatchKey:
-        """The key whose kernel serves a key set."""
+        """The key that handles a key set."""
         key, _ = self._find(keyset)
         return key
 
@@ -295,7 +294,7 @@ class Operator:
             if kernel is not None and kernel is not FALLTHROUGH:
                 return key, kernel
         if keyset & keys.BACKEND_MASK == 0:
-            # No tensor among the arguments: a decomposition needs none to tell the backend.
+            # No argument is a tensor: try decompositions, which need no backend.
             for key in (keys.COMPOSITE_IMPLICIT_AUTOGRAD, keys.COMPOSITE_EXPLICIT_AUTOGRAD):
                 kernel = self.kernel_for(key)
                 if kernel is not None:
@@ -463,7 +462,7 @@ set_operator_names(operator_names)
 
 
 def declare(op: Operator) -> Operator:
-    """Make an operator known under its qualified name; RuntimeError if the name is taken."""
+    """Register an operator under its qualified name; RuntimeError if the name is taken."""
     note(op)
     with LOCK:
         if op.qualified_name in _operators:
@@ -514,14 +513,14 @@ def declare_again(op: Operator) -> None:
 
 
 def retract(op: Operator) -> None:
-    """Forget an operator that `declare` made known."""
+    """Remove an operator that `declare` registered."""
     with LOCK:
         if _operators.get(op.qualified_name) is op:
             del _operators[op.qualified_name]
 
 
 def find_or_load(qualified_name: str) -> Operator | None:
-    """The operator of that name; the plugin of its namespace is loaded if it is not there yet."""
+    """The operator of that name; loads the plugin of its namespace if necessary."""
     op = find_operator(qualified_name)
     if op is None:
         load_operators(qualified_name.partition("::")[0])
@@ -543,7 +542,7 @@ def declared_operators() -> list[Operator]:
 
 
 def all_operators() -> list[Operator]:
-    """Every operator, those of families on demand too, which are loaded."""
+    """Every operator; loads families on demand."""
     load_families()
     return list(_operators.values())
 
@@ -569,10 +568,11 @@ def _first_fallback(key: DispatchKey, op: Operator) -> Any:
 def register_fallback(
     key: DispatchKey, kernel: Any, kept: list[Any] | None = None
 ) -> RegistrationHandle:
-    """A kernel for every operator that has none of its own for a key.
+    """Register a kernel for every operator that has none of its own for a key.
 
-    It is called as `kernel(op, keyset, *args)`; `FALLTHROUGH` lets dispatch go on. It comes before
-    the decomposition of an operator for which its `precedes(op)` is true, if it has such a method.
+    It is called as `kernel(op, keyset, *args)`; `FALLTHROUGH` makes dispatch continue. It comes
+    before the decomposition of an operator for which its `precedes(op)` is true, if it has such a
+    method.
 
     Args:
         kept: gets the handle before the kernel is there.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @final
 class _Plugins:
-    """What the plugin layer wants to know and can do: who defines what, and loading on demand."""
+    """The hooks of the plugin layer: it records who defines what, and loads plugins on demand."""
 
     def __init__(self) -> None:
         self.listener: Callable[[Any], None] | None = None
@@ -30,18 +30,18 @@ def set_registration_listener(
     guard: Callable[[Operator], None],
     maker: Callable[[str], str],
 ) -> None:
-    """`listener(made)` is told of every operator, module of a family, `Library` that owns a
-    namespace, and handle with `remove()`, before they take effect, from now on;
-    `guard(op)` raises if an operator must not be defined again;
-    `maker(name)` says whose the registration of that name is."""
+    """From now on, `listener(made)` gets every operator, module of a family, `Library` that owns a
+    namespace, and handle with `remove()` before it takes effect. `guard(op)` raises if an operator
+    must not be defined again. `maker(name)` returns the package that made the registration of that
+    name."""
     _plugins.listener = listener
     _plugins.guard = guard
     _plugins.maker = maker
 
 
 def set_operator_loader(loader: Callable[[str], None], namespaces: Callable[[], list[str]]) -> None:
-    """`loader(namespace)` is called for operators that are not there yet; `namespaces()` says for
-    which namespaces that may be of use."""
+    """`loader(namespace)` is called for missing operators; `namespaces()` returns the namespaces
+    that it can load."""
     _plugins.loader = loader
     _plugins.namespaces = namespaces
 
@@ -75,9 +75,10 @@ def maker_of(name: str) -> str:
 
 
 def note(made: Any) -> None:
-    """Tell the plugin layer what is about to be defined or registered, so that it can be undone.
+    """Announce to the plugin layer what is about to be defined or registered, so it can be undone.
 
-    Before and not after: an interrupt in between would leave a registration that is not
-    recorded."""
+    This happens before the change, because an interrupt after it would leave an unrecorded
+    registration.
+    """
     if _plugins.listener is not None:
         _plugins.listener(made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: classes ask it for an attribute.
+# Interpreted, because classes read an attribute of it.
 import inspect
 from typing import Any
 

@@ -18,7 +18,7 @@ class RegistrationHandle:
 
     Args:
         kernels: the table that the kernel was put into.
-        forget: called when it is out of there again: what was resolved is stale.
+        forget: called after the kernel is removed, because resolved kernels are stale.
         op_name: the operator's qualified name; empty for a fallback.
     """
 

@@ -139,7 +139,7 @@ class Argument(_Canonical):
     """One parameter.
 
     `default` is a Python value: a list is a tuple, a named constant (`Mean`, `strided`) a str.
-    A list of known size may have one value for all its elements, as in `int[2] stride=1`.
+    A list of fixed size may have one value for all its elements, as in `int[2] stride=1`.
     """
 
     def __init__(
@@ -357,7 +357,7 @@ class _Parser:
             token = self._name("an overload name after '.'")
             overload = token.text
             if overload == "default":
-                raise self._fail(token, "'default' stands for the overload without a name")
+                raise self._fail(token, "'default' means the overload without a name")
         self._expect("(", " and the arguments")
         arguments = self._arguments()
         self._expect("->", " and the returns")
@@ -494,7 +494,7 @@ class _Parser:
             return self._list_default(type)
         if type.list_size is None:
             raise self._unexpected(f"a default of type '{type}', in '[' and ']'")
-        # A list of known size takes a single value for all of its elements.
+        # A list of fixed size accepts a single value for all of its elements.
         return self._scalar_default(type)
 
     def _list_default(self, type: SchemaType) -> object:

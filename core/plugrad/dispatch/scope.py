@@ -1,4 +1,4 @@
-"""Scopes: every block that changes state and puts it back, however it is left.
+"""Scopes: blocks that change state and always restore it when they end.
 
 KeyboardInterrupt, or any exception that comes from outside, is raised between two bytecodes. If
 `__enter__` is a Python function, this may happen after the change and before `with` has registered
@@ -6,14 +6,14 @@ the block; in `__exit__` it may happen before the change is undone. Even `with` 
 block a few bytecodes before it calls `__exit__`. So all context managers get three things from
 `Scope`:
 
-* `__enter__` and `__exit__`, which compiled have no bytecodes.
+* `__enter__` and `__exit__`, which have no bytecodes when compiled.
 * The change belongs to the scope: if the object is freed while it is entered, it restores the
   state. `with no_grad():` holds the only reference, so this happens as soon as the block is lost.
   In an interpreted core it happens when the exception's traceback is freed.
-* An object that was entered by hand, `no_grad().__enter__()`, and is not stored, is not meant to be
-  left, and changes the state permanently.
+* An object that is entered by a direct call, `no_grad().__enter__()`, and is not stored, changes
+  the state permanently.
 
-A subclass says how the former state is read, changed and restored. It may be interpreted: if an
+A subclass defines how the former state is read, changed and restored. It may be interpreted: if an
 interrupt comes while `change` runs, `restore` undoes what was done; if it comes while `restore`
 runs, `restore` runs again. So `restore` must be idempotent, and correct after half a `change`.
 
@@ -53,7 +53,7 @@ class Scope:
     _entries: list[Entry] | None = None
 
     def read(self, state: LocalState) -> Any:
-        """What `restore` needs to know of the state as it is now."""
+        """Read the part of the current state that `restore` needs."""
         raise NotImplementedError
 
     def change(self, state: LocalState) -> None:
@@ -193,7 +193,7 @@ class SetAtOnce(Scope):
             self._pending = False
             return self.value()
         except BaseException:
-            # `with` does not know of the block yet.
+            # `with` has not registered the block yet.
             self.__exit__()
             raise
 

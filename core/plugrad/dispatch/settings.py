@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Interpreted: it is asked seldom, and holds nothing but a few values.
+# Interpreted: it is rarely used and holds only a few values.
 import warnings
 from typing import Final
 
@@ -23,8 +23,8 @@ settings: Final = Settings()
 def alert_not_deterministic(name: str) -> None:
     """Called by a kernel whose results may differ from run to run, before it computes.
 
-    Does nothing unless `plugrad.use_deterministic_algorithms` asks for results that are the same in
-    every run; then it raises RuntimeError, or warns if that was requested.
+    Does nothing unless `plugrad.use_deterministic_algorithms` requests the same results in every
+    run; then it raises RuntimeError, or warns if that was requested.
 
     >>> import plugrad
     >>> from plugrad.plugins.kernel_errors import alert_not_deterministic

@@ -32,10 +32,11 @@ class TraceEvent:
 
     Attributes:
         kind: "call", "redispatch", "declined": a kernel left the call to the next one, or
-            "variant": one of several kernels was chosen, and has computed it.
+            "variant": one of several kernels was chosen and has computed it.
         depth: starts at 0.
-        kernel: whose kernel it is, a distribution with its version, where `key` is a backend's.
-        foreign: whether that is somebody else than the backend itself; then a line shows it.
+        kernel: the distribution that provides the kernel, with its version, if `key` is a
+            backend's.
+        foreign: whether another distribution than the backend's provides it; then a line shows it.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class DispatchTrace(Trace):
         super().__init__(outer)
         self.stream = stream
         self.events: list[TraceEvent] = []
-        # By thread: those of devices take part in the trace of the thread they work for.
+        # By thread; a device's thread belongs to the trace of the thread that it works for.
         self.depths: dict[int, int] = {}
 
     def dispatch(self, kind: str, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
@@ -157,6 +158,6 @@ ENVIRONMENT_VARIABLE: Final = "PLUGRAD_SHOW_DISPATCH_TRACE"
 
 
 def install_from_environment() -> None:
-    """Trace every thread when the environment variable asks for it."""
+    """Trace every thread if the environment variable is set."""
     if os.environ.get(ENVIRONMENT_VARIABLE, "") not in ("", "0"):
         trace_new_threads(DispatchTrace(sys.stderr))

@@ -32,14 +32,14 @@ from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of, ste
 class CopySlices(Node):
     """Gradient of writing the result of `inner` into a view of `base`.
 
-    Its edges are those of `inner`, but for number `position`: where that of `inner` leads to the
-    view as it was, and only tells it that the gradient is wanted, this one's leads to the base.
+    Its edges are the edges of `inner`, except number `position`. There `inner` leads to the former
+    view, which only marks that the gradient is needed; this node leads to the base.
     """
 
     def __init__(self, base: TensorBase, view: ViewInfo, inner: Node, position: i64) -> None:
         super().__init__(next_sequence_nr())
         follow_base(view)
-        # Not `view` itself: it holds the base, whose grad_fn this is going to be.
+        # Not `view` itself, which refers to the base: this node becomes the base's grad_fn.
         self.last = view.last
         self.inner: Node | None = inner
         self.position: i64 = position

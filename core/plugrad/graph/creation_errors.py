@@ -51,7 +51,7 @@ def raise_view_modified(tensor: TensorBase, indirect: bool) -> NoReturn:
         subject = ""
     if creation in (NO_GRAD_MODE, INFERENCE_MODE) or node is None:
         subject = f"{subject} of a view which was created" if subject else "A view was created"
-        # Without a grad_fn it was made in no_grad mode, whatever else is known of it.
+        # Without a grad_fn it was made in no_grad mode, whatever its other properties are.
         if creation == INFERENCE_MODE:
             header = f"{subject} in inference mode and {what} modified inplace in normal mode."
         else:

@@ -31,7 +31,8 @@ from plugrad.tensor.math_bits import math_bits
 
 
 def find_tangent(tensor: TensorBase) -> Tangent | None:
-    """A tensor's tangent; that of a view may be found at its base, which has got one by a write."""
+    """A tensor's tangent; for a view, possibly derived from its base, if a write gave it a
+    tangent."""
     tangent = own_tangent(tensor)
     if tangent is not None:
         return tangent
@@ -67,8 +68,7 @@ def level_of(tensor: TensorBase) -> ForwardLevel | None:
 
 
 def dual(primal: TensorBase, tangent: TensorBase, level: ForwardLevel) -> TensorBase:
-    """A view of `primal` with a tangent: `tangent` itself, or a copy if it lies otherwise in
-    memory.
+    """A view of `primal` with a tangent: `tangent` itself, or a copy if its memory layout differs.
 
     Args:
         primal: floating point or complex, without a tangent.
@@ -163,7 +163,7 @@ def value_of(tensor: TensorBase) -> TensorBase:
 
 
 def lay_out(tensor: TensorBase) -> None:
-    """Let a tensor's tangent lie in memory as the tensor does, so that the same views exist."""
+    """Give a tensor's tangent the tensor's memory layout, so that the same views exist."""
     tangent = own_tangent(tensor)
     if tangent is None:
         return
@@ -173,7 +173,7 @@ def lay_out(tensor: TensorBase) -> None:
         return
     value = tangent.value
     if value._keyset & keys.TRANSFORMS_BIT:
-        # It may be a batch of tangents, which lies in memory by itself.
+        # It may be a batch of tangents, which has a layout of its own.
         return
     steps = strides(tensor)
     if steps == strides(value):
@@ -181,7 +181,7 @@ def lay_out(tensor: TensorBase) -> None:
     sizes = sizes_of(tensor)
     for size, step in zip(sizes, steps, strict=True):
         if size > 1 and step == 0:
-            # Its elements share memory; those of a tangent that is written to must not.
+            # Its elements share memory, which is not allowed for a tangent that is written to.
             return
     laid_out: TensorBase = operators["empty_strided"](
         sizes, steps, dtype=value.dtype, device=value.device
@@ -192,7 +192,7 @@ def lay_out(tensor: TensorBase) -> None:
 
 
 def _with_bits(value: TensorBase, bits: i64) -> TensorBase:
-    """A copy in whose memory elements are still to be conjugated or negated, as `bits` say."""
+    """A copy with elements that still have to be conjugated or negated, according to `bits`."""
     stored: TensorBase = operators["clone"](value)
     if bits & keys.CONJUGATE_BIT and value.dtype.is_complex:
         stored = operators["conj_physical"](stored)

@@ -1,6 +1,6 @@
-"""Views of a tensor whose own shape was changed in place since they were made.
+"""Views of a tensor that has since changed its own shape in place.
 
-    v = base[0]; base.t_()          v starts from what base was, not from what it is
+    v = base[0]; base.t_()          v starts from the former base, not from the present one
 
 The storage keeps the former geometries of such bases. Before the steps of such a view are replayed,
 an `as_strided` restores the geometry that it started from.

@@ -326,10 +326,10 @@ def give_tangent(
     level: ForwardLevel,
     written: bool,
 ) -> None:
-    """Make a tensor a dual one, with `value` itself if it lies in memory as the tensor does.
+    """Make a tensor a dual one, with `value` itself if it has the tensor's memory layout.
 
     Args:
-        written: whether the tensor was there before and has been written to.
+        written: whether the tensor existed before and has been written to.
     """
     if written:
         _set_written(state, tensor, value, level, False)
@@ -347,7 +347,7 @@ def cast(value: TensorBase, dtype: DType) -> TensorBase:
 
 
 def _first(tangents: list[Any]) -> TensorBase:
-    """Some tangent that is there."""
+    """The last tangent that is not None."""
     found: TensorBase | None = None
     for value in tangents:
         for item in value if isinstance(value, (list, tuple)) else (value,):
@@ -380,7 +380,7 @@ def _is_among(wanted: TensorBase, values: Any) -> bool:
 
 
 def _refuse_part_of_primal(view: ViewInfo) -> None:
-    """What was written to is a view of an unpacked primal: which one it is is not known."""
+    """RuntimeError if the write is to a view of an unpacked primal, which cannot be identified."""
     if view.last.position != PRIMAL_ONLY:
         raise RuntimeError(
             "a dual tensor is being written to a view of the primal that unpack_dual() returned; "
@@ -456,7 +456,7 @@ def _make_kernel(op: Operator) -> Any:
         composite = op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is not None
         misses = op.differentiable and not composite
     else:
-        # A kernel of a user's own may know what to do, by an `autograd.Function` with a `jvp`.
+        # A user's kernel may have its own rule, as an `autograd.Function` with a `jvp`.
         misses = getattr(gradient, "needs_forward_rule", rule is MISSING_RULE)
     return MissingRule(op) if misses else None
 

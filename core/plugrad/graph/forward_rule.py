@@ -1,8 +1,8 @@
-"""Forward rules: how tangents of an operator's arguments become those of its results.
+"""Forward rules: they compute the tangents of an operator's results from its arguments' tangents.
 
-An operator's YAML entry says it: `forward: auto_linear` needs no code (`Linear`), nor does an
-operator that is linear in each argument by itself (`Multilinear`); for everything else the
-generator writes a function (`_generated/forward_rules.py`). All of them are called as
+An operator's YAML entry defines the rule. `forward: auto_linear` (`Linear`) and operators that are
+linear in each argument separately (`Multilinear`) need no code; for all others the generator writes
+a function (`_generated/forward_rules.py`). All of them are called as
 
     rule.tangents(args, tangents, out) -> tangents of the results, None for zero
 
@@ -25,12 +25,12 @@ from plugrad.tensor.calls.kernel_factory import keyset_of
 
 
 class ForwardRule:
-    """What the kernel for `ForwardAD` must know of an operator.
+    """The data that the kernel for `ForwardAD` needs about an operator.
 
     Attributes:
-        positions: where its differentiable arguments are.
-        needs_self: for each of them, whether its part of the rule needs the first argument as it
-            was, which matters to operators in place.
+        positions: the positions of its differentiable arguments.
+        needs_self: for each of them, whether its part of the rule needs the former value of the
+            first argument, which matters for in-place operators.
         in_place: whether the rule itself writes to the tangent of the first argument.
         saved: fields of the operator's node that hold results, and which ones.
     """
@@ -118,7 +118,8 @@ class Multilinear(ForwardRule):
 
 
 def no_tangents(args: tuple[Any, ...], tangents: list[Any], out: Any) -> Any:
-    """The rule of an operator whose results do not depend on its arguments: all are zero."""
+    """The rule of an operator with results that do not depend on its arguments: all tangents are
+    zero."""
     return None
 
 
@@ -132,7 +133,7 @@ def call(op: Operator, values: tuple[Any, ...]) -> Any:
 
 
 def one_by_one(value: Any, count: int) -> list[list[Any]]:
-    """Gradients of several results of which but one is given: each of them in turn."""
+    """Lists of gradients for several results, each with only one of them given."""
     return [[value if k == number else None for k in range(count)] for number in range(count)]
 
 

@@ -176,11 +176,11 @@ def set_creation_meta(tensor: TensorBase, creation_meta: i64) -> None:
 
 
 def grad_fn_of(tensor: TensorBase) -> Node | None:
-    """The tensor's grad_fn; that of a view follows in-place changes of its base.
+    """The tensor's grad_fn; a view's grad_fn is regenerated after in-place changes of its base.
 
     Raises:
-        RuntimeError: it is a view whose memory was written to by a recorded operator, and of a
-            kind that cannot follow (made in no_grad mode, one of several, in a custom Function).
+        RuntimeError: a recorded operator wrote to the memory of this view, and it is of a kind that
+            cannot be regenerated (made in no_grad mode, one of several, in a custom Function).
     """
     if tensor._view_info is not None:
         refresh_view(tensor)
@@ -235,7 +235,7 @@ def check_inplace(tensor: TensorBase) -> None:
 
 
 def has_grad_fn(tensor: TensorBase) -> bool:
-    """Whether the tensor has a grad_fn now; does not regenerate that of a view."""
+    """Whether the tensor has a grad_fn now; does not regenerate a view's."""
     meta = tensor._autograd_meta
     return meta is not None and meta.grad_fn is not None
 
@@ -243,11 +243,11 @@ def has_grad_fn(tensor: TensorBase) -> bool:
 def rebase_history(tensor: TensorBase, node: Node, position: i64 = 0) -> None:
     """Make `node` the grad_fn of a tensor that an in-place operator has just written to.
 
-    The caller has asked `check_inplace` before, has set the edges of `node` (number `position` is
-    that of the tensor as it was), and has counted the write. If the tensor is a view, the write is
+    The caller has called `check_inplace` before, has set the edges of `node` (number `position`
+    leads to the former tensor), and has counted the write. If the tensor is a view, the write is
     one into its base: a CopySlices node, which takes `node` over, becomes the base's grad_fn, and
-    the view's is made from there. Hooks stay with the former grad_fn; a gradient that is retained
-    is that of the new one.
+    the view's is made from there. Hooks stay with the former grad_fn; a retained gradient is the
+    new one's.
 
     Raises:
         RuntimeError: the tensor is a view and `node` has other outputs.

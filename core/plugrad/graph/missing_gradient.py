@@ -84,8 +84,8 @@ class UndefinedGradNode(Node):
 
 
 def require_grad_together(results: Any, args: tuple[Any, ...]) -> None:
-    """Make all results require grad if any argument does, as those of one node do in PyTorch; the
-    gradients of those that do not depend on it are lost."""
+    """Make all results require grad if any argument does, like the results of one node in PyTorch.
+    The gradients of results that do not depend on it are lost."""
     if not current_state().grad_enabled:
         return
     alone = [result for result in results if not needs_grad(result)]

@@ -109,8 +109,8 @@ class NodeHooks:
             order; there may be several for one input, since a saved output has its own.
         retains_grad: per input number, a weak reference to the tensor that retains its gradient.
         pre: called before the node runs, with all its inputs; may replace them.
-        post: called after, with outputs and inputs; may replace the outputs.
-        token: something that weak references can tell the node's life by.
+        post: called afterwards with outputs and inputs; may replace the outputs.
+        token: an object that lives as long as the node and supports weak references.
     """
 
     def __init__(self) -> None:
@@ -145,10 +145,11 @@ def is_node_creation_observed() -> bool:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Node:
-    """One step of backward: computes gradients of forward inputs from those of its outputs.
+    """One step of backward: computes the gradients of forward inputs from the gradients of its
+    outputs.
 
-    It lives as long as a tensor whose `grad_fn` it is, or a node with an edge to it. Saved
-    tensors go when it has run, unless the graph is retained.
+    It lives as long as a tensor that has it as its `grad_fn`, or a node with an edge to it. Saved
+    tensors are freed after it has run, unless the graph is retained.
 
     Names that are not PyTorch's begin with an underscore: a node is also the `ctx` of a custom
     Function, to which users give attributes of their own.
@@ -159,8 +160,8 @@ class Node:
             others. See `_edge_node`.
         _number: the sequence number; counts up per thread, and the later node runs first.
         _topological_nr: longest path to a leaf; a path X -> Y implies a larger number at X.
-        _has_parent: set once the number was read; after that edges must not be added.
-        _partial: set while the node runs in a pass that does not want every gradient.
+        _has_parent: set when the number is read; after that no edges may be added.
+        _partial: set while the node runs in a pass that does not need every gradient.
         _owner, _pending, _buffer: the engine's notes while a backward pass runs over the node.
     """
 
@@ -187,11 +188,12 @@ class Node:
             _creation.listener(self)
 
     def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:
-        """Gradients for `next_edges` from those of the inputs; None stands for zero."""
+        """Compute the gradients for `next_edges` from the inputs' gradients; None stands for
+        zero."""
         raise NotImplementedError(f"{self.name()}.apply")
 
     def _release_variables(self) -> None:
-        """Let go of saved tensors."""
+        """Release saved tensors."""
 
     def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError(
@@ -290,7 +292,7 @@ class Node:
 
     @final
     def _should_compute_output(self, index: i64) -> bool:
-        """Whether anybody wants output `index`."""
+        """Whether output `index` is needed."""
         return self._edge_node(index) is not None
 
     @final
@@ -354,14 +356,14 @@ class Node:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for whatever a user wants to keep with the node."""
+        """A dictionary for any data that a user wants to store with the node."""
         if self._extra is None:
             self._extra = {}
         return self._extra
 
     @property
     def requires_grad(self) -> bool:
-        """True: a node is there only because something requires grad."""
+        """True: a node exists only because something requires grad."""
         return True
 
     @property
@@ -381,7 +383,7 @@ class Node:
         if number < 0:
             raise OverflowError("can't convert negative int to unsigned")
         if self._number == MAX_SEQUENCE_NR:
-            # The engine knows accumulators, which may have hooks elsewhere, by this number.
+            # The engine recognises accumulators by this number; they may have hooks elsewhere.
             self._ensure_hooks()
         self._number = min(number, int(MAX_SEQUENCE_NR))
 

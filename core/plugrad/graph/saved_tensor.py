@@ -93,7 +93,7 @@ class SavedTensor:
         if self._index >= 0 and found is not None:
             found = found[self._index] if self._index < len(found) else None
         if isinstance(found, TensorBase):
-            # From here on there may be more to know of it than its stamp.
+            # From here on it may need more than its stamp.
             stamp: int = getattr(self._node, f"stamp_{self._field.removeprefix('saved_')}")
             found = SavedVariable(found, -1, stamp)
             setattr(self._node, self._field, found)

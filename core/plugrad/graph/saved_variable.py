@@ -58,16 +58,16 @@ _default_hooks: Final = _DefaultHooks()
 
 @final
 class Packed:
-    """What a saved tensor with hooks was packed into, and how to put it back into the graph.
+    """The packed form of a saved tensor with hooks, and its place in the graph.
 
     Attributes:
         data: what the pack hook returned.
-        unpack: the hook that makes a tensor of it; None if only `view` is of interest.
+        unpack: the hook that turns it back into a tensor; None if only `view` matters.
         grad_fn, output_nr: the place in the graph of an input that is not a leaf.
         requires_grad, accumulator: of a leaf; the accumulator is a weak reference.
-        view: weak reference to an output that is a view and was written to in place, whose
+        view: weak reference to an output that is a view and was written to in place, so that its
             grad_fn is not the node that saved it.
-        tangent: that of a dual tensor.
+        tangent: a dual tensor's tangent.
     """
 
     def __init__(self, unpack: Any) -> None:
@@ -164,8 +164,8 @@ class SavedVariable:
             attach_tangent(self.tensor, tangent.value, tangent.level)
 
     def unpack_for_function(self, node: Node) -> TensorBase:
-        """`unpack` for a custom Function, whose backward may use tensors that were detached in
-        place: its saved tensors are not distinguished from its arguments."""
+        """`unpack` for a custom Function. Its backward may use tensors that were detached in place,
+        because its saved tensors are not distinguished from its arguments."""
         tensor = self.tensor
         if tensor is not None and self.output_nr == NON_LEAF:
             if i32(version_of(tensor)) != self.saved_version:

@@ -46,7 +46,7 @@ def any_defined(grads: list[TensorBase | None]) -> bool:
 
 
 def wants_any(node: Node, start: i64, count: i64) -> bool:
-    """Whether the pass that runs wants any of `count` outputs of a node from `start` on."""
+    """Whether the running pass needs any of `count` outputs of a node from `start` on."""
     index = start
     while index < start + count:
         if node._wants(index):
@@ -79,7 +79,7 @@ def name_node_class(cls: Any, name: str) -> None:
 
 
 def not_implemented(name: str, reason: str = "") -> NoReturn:
-    """What a derivative expression says that cannot be given: backward raises when it is asked."""
+    """Stands for a derivative that does not exist: raises when backward needs it."""
     explanation = f" {reason}" if reason else ""
     raise NotImplementedError(f"the derivative for '{name}' is not implemented.{explanation}")
 

@@ -1,10 +1,10 @@
-"""ViewOfBase: the grad_fn of a view whose base was written to.
+"""ViewOfBase: the grad_fn of a view after a write to its base.
 
     base --op 1--> view 1 --op 2--> view      base.mul_(2)
 
-The view's former grad_fn leads to what the base was. The new one leads to the base as it is now. In
+The view's former grad_fn leads to the former base; the new one leads to the present base. In
 PyTorch it is one AsStridedBackward0, whatever the operators were. Here a node of that name runs the
-nodes of the operators, each of which computes its own gradient.
+nodes of the operators, and each of them computes its own gradient.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _replay: Final = _Replay()
 
 
 def view_replay() -> bool:
-    """Whether a view whose base was written to gets the nodes of its operators."""
+    """Whether a view gets the nodes of its operators after a write to its base."""
     return _replay.enabled
 
 
 def set_view_replay(enabled: bool) -> None:
-    """Give such views the nodes of their operators, or the one node that stands for them."""
+    """Give such views the nodes of their operators, or one node that replaces them."""
     _replay.enabled = enabled
 
 

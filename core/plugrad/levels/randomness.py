@@ -21,7 +21,7 @@ def draws(op: Operator) -> bool:
 def call_random(
     op: Operator, rule: Any, state: LocalState, level: Level, values: tuple[Any, ...]
 ) -> Any:
-    """A random operator none of whose arguments is mapped over.
+    """A random operator without an argument that is mapped over.
 
     Raises:
         RuntimeError: the level's randomness is "error"; or it is "different", and the operator

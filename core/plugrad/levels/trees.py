@@ -19,14 +19,14 @@ def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def map_with(function: Callable[[Any, Any], Any], tree: Any, prefix: Any) -> Any:
-    """A tree with `function(leaf, value)` in the place of every leaf.
+    """A tree with `function(leaf, value)` in place of every leaf.
 
     Args:
-        prefix: a tree of values that `tree` begins with: a leaf of it stands for all leaves of the
-            subtree in its place.
+        prefix: a tree of values with the upper structure of `tree`: its leaf applies to all leaves
+            of the subtree in that place.
 
     Raises:
-        ValueError: `tree` does not begin like that.
+        ValueError: `tree` does not have that structure.
     """
     if not isinstance(prefix, (list, tuple, dict)):
         return map_tree(lambda leaf: function(leaf, prefix), tree)

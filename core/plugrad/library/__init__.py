@@ -1,6 +1,6 @@
 """`plugrad.library`: operators, kernels, gradients and rules that are defined at run time.
 
-The names are those of torch.library; see docs/library.md.
+The names are torch.library's; see docs/library.md.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def add_autocast_rule(
     if name == "meta":
         raise ValueError(f"Device type '{name}' does not support autocast.")
     if not _has_autocast(name):
-        # Regions for it are disabled, so that the rule is never asked: no reason to fail.
+        # Its autocast regions are disabled, so the rule is never used, which is no error.
         warn_at_caller(
             f"register_autocast(): the backend {name!r} has no autocast, since it has no 16-bit "
             f"floating point dtype; the rule for {op.qualified_name} has no effect",

@@ -1,9 +1,8 @@
-"""Makes the Autograd kernel of an operator from the backward function that `register_autograd`
-gets.
+"""Makes an operator's Autograd kernel from the backward function of `register_autograd`.
 
-The operator becomes an `autograd.Function` whose forward redispatches below autograd, and whose
-`jvp` is that of `register_autograd`. A Function does not look into lists of tensors, so they are
-flattened for it and rebuilt afterwards.
+The operator becomes an `autograd.Function` whose forward redispatches below autograd, with the
+`jvp` of `register_autograd`. A Function does not look into lists of tensors, so they are flattened
+for it and rebuilt afterwards.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from plugrad.tensor.base import TensorBase, needs_grad
 
 
 class GradientRule:
-    """The functions that `register_autograd` was given; a kernel asks for them at every call."""
+    """The functions from `register_autograd`; a kernel reads them at every call."""
 
     def __init__(
         self,
@@ -56,9 +55,9 @@ class GradientRule:
 
 
 class _Layout:
-    """How values with lists of tensors among them were spread out.
+    """How a list of values that contains lists of tensors was flattened.
 
-    Each entry is the number of a list's elements, or None for a value that stands for itself.
+    Each entry is the number of a list's elements, or None for any other value.
     """
 
     def __init__(self, values: tuple[Any, ...] | list[Any]) -> None:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class DeviceKernel:
-    """What stands in the operator's table for one backend, or for all; it may be exchanged."""
+    """The entry in the operator's table for one backend or for all; its function can be
+    replaced."""
 
     def __init__(self, definition: CustomOpDef, device_type: str | None) -> None:
         self.definition = definition
@@ -33,7 +34,7 @@ class DeviceKernel:
         if device_type is not None:
             self.number = keys.register_backend_key(device_type)
             self.key = keys.dense_key(self.number)
-        # A function and the kernel that was made of it: one value, so that they fit.
+        # A function and the kernel made from it, in one value so that they always match.
         self.in_use: tuple[Callable[..., Any], Any] = (definition._init_fn, None)
         self._initial = OnTensors(definition._op, definition._init_fn)
 

@@ -159,7 +159,7 @@ _definitions: Final[dict[str, CustomOpDef]] = {}
 
 
 def definition_of(qualified_name: str) -> CustomOpDef | None:
-    """The CustomOpDef of an operator that `custom_op` made, as long as the operator is known."""
+    """The CustomOpDef of an operator that `custom_op` made, as long as the operator exists."""
     found = _definitions.get(qualified_name)
     return found if found is not None and find_operator(qualified_name) is found._op else None
 
@@ -219,7 +219,7 @@ class CustomOpDef:
             whole.commit()
 
     def _make_way(self, former: CustomOpDef | None, stood: CustomOpDef | None) -> None:
-        """Have the former definition be what counts again, if it `stood`."""
+        """Restore the former definition, if it `stood`."""
         self._lib._destroy()
         if former is None:
             _definitions.pop(self._qualname, None)
@@ -280,17 +280,17 @@ class CustomOpDef:
     ) -> Any:
         """Register another implementation for some backends; may be a decorator.
 
-        The backends need not be installed.
+        The backends do not have to be installed.
 
         Args:
-            device_types: names of backends; None: for all that have no kernel of their own.
+            device_types: names of backends; None means all that have no kernel of their own.
             fn: takes and returns tensors; runs below autograd.
             raw: it takes and returns the backend's own arrays instead. Views, copies and promotion
                 are then those of the array library.
 
         Raises:
             ValueError: `raw` without a backend, or an operator without tensors and without a
-                `device` argument to tell the backend.
+                `device` argument to select the backend.
 
         >>> import numpy as np, plugrad
         >>> @plugrad.library.custom_op("demo_kernel::cube", mutates_args=())

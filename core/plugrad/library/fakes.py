@@ -19,10 +19,11 @@ from plugrad.library.kernels import call_on_tensors, written_results
 
 
 class FakeContext:
-    """What `get_ctx` gives a fake: where it gets sizes from that depend on data.
+    """The context that `get_ctx` returns in a fake, for sizes that depend on data.
 
     Attributes:
-        sizes: the sizes that were requested: number that stands for it, smallest and largest.
+        sizes: the sizes that were requested: the number that represents it, its minimum and
+            maximum.
     """
 
     def __init__(self, qualified_name: str, source: str) -> None:
@@ -33,7 +34,7 @@ class FakeContext:
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """A size that depends on data: it is at least `min` and, if that is given, at most `max`.
 
-        Only what follows sizes symbolically can know it, such as `opcheck`, which compares shapes.
+        It works only where sizes are symbolic, as in `opcheck`, which compares shapes.
 
         Raises:
             RuntimeError: the operator runs on meta tensors, whose shape must be known.
@@ -67,7 +68,7 @@ class SizesContext(FakeContext):
 
 
 class _Contexts:
-    """The context of the fake that runs, and the one that a checker wants it to have."""
+    """The context of the running fake, and the context that a checker supplies."""
 
     def __init__(self) -> None:
         self.current: FakeContext | None = None
@@ -89,8 +90,8 @@ def get_ctx() -> FakeContext:
 
 
 class dynamic_sizes(Scope):
-    """Context manager: let fakes ask for sizes that depend on data; its value is the context, which
-    tells which they asked for."""
+    """Context manager: allow fakes to request sizes that depend on data; returns the context, which
+    lists the requested sizes."""
 
     def read(self, state: LocalState) -> Any:
         return _contexts.wanted
@@ -146,7 +147,7 @@ class MissingFake:
 
 
 def check_fake(op: Operator) -> None:
-    """RuntimeError if an operator needs no fake, being made of others."""
+    """RuntimeError if an operator needs no fake because it is composed of others."""
     if op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is not None:
         raise RuntimeError(
             f"register_fake(...): the operator {op.qualified_name} already has an implementation "

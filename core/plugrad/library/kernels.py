@@ -112,7 +112,7 @@ class CountsWrites:
 
 
 def module_of(function: Callable[..., Any]) -> str:
-    """Where a function stands, for messages."""
+    """The location of a function, for messages."""
     module = inspect.getmodule(function)
     return repr(getattr(function, "__module__", None)) if module is None else repr(module)
 

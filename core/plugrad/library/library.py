@@ -118,7 +118,7 @@ class Library(Scope):
         op = Operator(self.ns, parsed.name, parsed.overload, schema, differentiable=True)
         with Transaction(self._handles) as whole:
             whole.on_failure(lambda: self._forget(op))
-            # Kept before it is known: the library can always undo it.
+            # Stored before it is declared, so that the library can always undo it.
             self._operators.append(op)
             declare(op)
             TAGS[op.qualified_name] = chosen
@@ -200,9 +200,8 @@ class Library(Scope):
             op_name: the operator's name, with its overload if it has one.
             fn: the kernel, or `fallthrough_kernel`.
             dispatch_key: default the library's own, else CompositeImplicitAutograd.
-            with_keyset: pass the key set as first argument, for redispatch.
-            allow_override: replace another library's kernel for the same key, or that of the
-                backend itself.
+            with_keyset: pass the key set as the first argument, for redispatch.
+            allow_override: replace another library's kernel for the same key, or the backend's own.
             raw: whether a kernel for a backend's key gets the backend's arrays, which is the
                 default for all backends but "meta", or tensors, below autograd.
 
@@ -304,8 +303,9 @@ class Library(Scope):
         """Register a kernel for every operator that has none for a key.
 
         It is called as `fn(op, *args)`, or `fn(op, keyset, *args)` with `with_keyset`. For a
-        backend's key it does not serve operators that are made of others, unless `fn` is an object
-        with a method `precedes(op)` that returns True for the operator, and `with_keyset` is set.
+        backend's key it is not used for operators that are composed of others, unless `fn` is an
+        object with a method `precedes(op)` that returns True for the operator, and `with_keyset` is
+        set.
         """
         name = dispatch_key or self.dispatch_key
         if not name:

@@ -239,7 +239,7 @@ def register_fake(
         allow_override: replace an existing fake.
 
     Raises:
-        RuntimeError: the operator is made of others, so that it needs no fake.
+        RuntimeError: the operator is composed of others, so it needs no fake.
 
     >>> import plugrad
     >>> lib = plugrad.library.Library("demo_fakes", "DEF")
@@ -395,7 +395,8 @@ def _target(op: Any, function: str) -> Operator | CustomOpDef:
 
 
 def _key_of(name: str) -> DispatchKey:
-    """A dispatch key by its name, or by that of its backend, which need not be installed."""
+    """A dispatch key by its name or by the name of its backend, which does not have to be
+    installed."""
     if name == "default":
         return keys.COMPOSITE_EXPLICIT_AUTOGRAD
     if name.islower() and name.isidentifier():

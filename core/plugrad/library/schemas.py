@@ -1,4 +1,4 @@
-"""Questions about an operator's schema that registration asks."""
+"""Properties of an operator's schema that registration needs."""
 
 from __future__ import annotations
 

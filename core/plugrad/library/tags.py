@@ -8,11 +8,11 @@ from typing import Any
 
 
 class Tag(enum.Enum):
-    """What is known of an operator beyond its schema; `OpOverload.tags` lists it.
+    """Properties of an operator beyond its schema; `OpOverload.tags` lists them.
 
     inplace: writes to its first argument, and returns it.
     out: writes its results into keyword-only arguments, and returns these.
-    pointwise: computes each element of the result from those at the same place.
+    pointwise: computes each element of the result from the arguments' elements at the same place.
     nondeterministic_seeded: draws random numbers from a generator.
     dynamic_output_shape: the shape of the result depends on the data.
     """

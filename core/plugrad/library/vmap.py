@@ -1,6 +1,6 @@
 """Batching rules of operators, as registered by `register_vmap`.
 
-A transform that maps an operator over a dimension asks `get_vmap_rule` for its rule.
+A transform that maps an operator over a dimension gets its rule from `get_vmap_rule`.
 """
 
 from __future__ import annotations

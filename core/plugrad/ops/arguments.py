@@ -90,7 +90,8 @@ def fit_arguments(
 
 
 def call_with_numbers(op: Operator, values: tuple[Any, ...]) -> Any:
-    """Call an operator some of whose tensors may be numbers, as `checked_arguments` leaves them."""
+    """Call an operator with arguments from `checked_arguments`, which may have numbers for
+    tensors."""
     arguments = op.schema.arguments
     for argument, value in zip(arguments, values, strict=True):
         if argument.type.base == "Tensor" and is_scalar(value):
@@ -147,7 +148,7 @@ def _converted(op: Operator, argument: Argument, position: int, value: Any, numb
             _raise_mismatch(op, argument, position, value)
         raise
     if type.base == "Tensor" and not _are_tensors(value):
-        # A tensor-like of another library, which only public functions know what to do with.
+        # A tensor-like of another library; only public functions accept it.
         _raise_mismatch(op, argument, position, value)
     return found
 

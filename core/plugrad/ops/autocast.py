@@ -18,7 +18,7 @@ from plugrad.ops.autocast_lists import policy_of
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.schema_facts import position_of
 
-# What there is to ask for where no backend answers to the name: PyTorch has it in any case.
+# The answer if there is no backend "cuda"; PyTorch always has these.
 CUDA_DTYPES: Final = (float16, bfloat16)
 
 _BANNED: Final = (
@@ -32,10 +32,11 @@ _BANNED: Final = (
 
 
 def autocast_dtypes(device_type: str) -> tuple[DType, ...]:
-    """The dtypes that autocast supports on a backend, its default first; none: it has no autocast.
+    """The dtypes that autocast supports on a backend, its default first; empty if it has no
+    autocast.
 
     Raises:
-        BackendNotFoundError: there is no such backend. ``"cuda"`` is known in any case.
+        BackendNotFoundError: there is no such backend. ``"cuda"`` is always accepted.
     """
     if device_type == "meta":
         return ()
@@ -91,7 +92,7 @@ class AutocastKernel:
     def _cast_all(
         self, state: LocalState, autocast: AutocastState, lower: DType, args: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """The arguments as the policy wants them."""
+        """The arguments, cast according to the policy."""
         policy = self.policy
         if policy == "whole":
             return args
@@ -215,7 +216,7 @@ class LevelAutocastKernel:
 
 
 def _device_type(args: tuple[Any, ...]) -> str:
-    """That of the first tensor that is not on the host, if there is one."""
+    """The device type of the first tensor that is not on the host; "cpu" if there is none."""
     found = "cpu"
     for value in args:
         items: Any = value if isinstance(value, (list, tuple)) else (value,)

@@ -6,7 +6,7 @@ Each list has the full names of the operators with one policy:
     fp32                 floating inputs are cast to float32
     fp32_set_opt_dtype   `dtype` is float32, unless it was given or the input does not autocast
     promote              floating inputs are cast to the widest dtype among them
-    banned               a RuntimeError, which says what to use instead
+    banned               a RuntimeError, which names a replacement
 
 float64 is never cast. Operators in no list run in the dtypes that they get, including in-place
 operators, whose result already has a dtype. `tests/core/amp/test_lists.py` requires a decision on

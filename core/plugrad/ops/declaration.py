@@ -105,7 +105,7 @@ def _backend_select(op: Operator, value: str, names: dict[str, Any]) -> Any:
     return BackendSelectKernel(op, int(value))
 
 
-# What the words of a table stand for: the key that the kernels are for, and how one is made.
+# The meaning of the words of a table: the key of the kernels, and how one is made.
 KINDS: Final[dict[str, tuple[DispatchKey, Maker]]] = {
     "autograd": (AUTOGRAD_ALIAS, _autograd),
     "composite": (COMPOSITE_IMPLICIT_AUTOGRAD, _composite),

@@ -1,4 +1,4 @@
-"""Raw kernels of pooling and convolution, made of functions that take `Windows`."""
+"""Raw kernels of pooling and convolution, made from functions that take `Windows`."""
 
 from __future__ import annotations
 
@@ -120,12 +120,13 @@ def on_windows(operator: str, function: Kernel, leading: int = 0) -> Kernel:
 
     * ``convolution(x, weight, bias, windows, transposed, groups)``,
       ``convolution_backward(grad, x, weight, windows, transposed, groups, mask)``: windows over the
-      last dimensions of what the convolution reads; a transposed one reads its result.
+      last dimensions of the convolution's input; a transposed one has them over its result.
     * ``max_pool2d_with_indices(x, windows)``, ``avg_pool2d(x, windows, count_include_pad,
       divisor_override)``.
     * ``max_pool2d_with_indices_backward(grad, shape, indices, windows)``,
       ``avg_pool2d_backward(grad, shape, windows, count_include_pad, divisor_override)``: `shape` is
-      that of the images. The four of ``pool3d`` get the same, with windows over three dimensions.
+      the shape of the images. The four of ``pool3d`` get the same, with windows over three
+      dimensions.
     * ``im2col(x, windows)`` and ``col2im(columns, windows)``: images (..., C, H, W) to columns
       (..., C * taps, windows), and back.
 

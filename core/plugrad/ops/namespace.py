@@ -143,7 +143,7 @@ class OpOverloadPacket:
         return inspect.signature(call_overload_of)
 
     def overloads(self) -> list[str]:
-        """Names of the overloads; that of an operator without one is ``default``."""
+        """Names of the overloads; an operator without one has ``default``."""
         return [overload._overloadname for overload in self._overloads]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

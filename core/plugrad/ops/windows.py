@@ -75,8 +75,8 @@ def convolution_windows(
 ) -> Windows:
     """The windows of a convolution of an input with the spatial sizes `sizes`.
 
-    They read the input and there is one for each place of the output. A transposed convolution is
-    the transpose of one, so that its windows stand in the output.
+    They read the input, one for each position of the output. A transposed convolution is the
+    transpose of a convolution, so its windows are in the output.
 
     >>> from plugrad.plugins.windows import convolution_windows
     >>> convolution_windows((8, 8), (3, 3), (2, 2), (1, 1), (1, 1)).out
@@ -142,7 +142,7 @@ class Windows:
         return tuple(found)
 
     def edges(self) -> list[tuple[int, int]]:
-        """What padding has to stand in front of the array and behind it to have those sizes."""
+        """The padding before and after the array that gives those sizes."""
         padded = self.padded()
         return [
             (self.padding[i], padded[i] - self.padding[i] - self.sizes[i])
@@ -177,10 +177,10 @@ class Windows:
         return True
 
     def pad(self, xp: Any, x: Any, fill: Any) -> Any:
-        """The array with padding made of `fill`, itself where windows reach no further.
+        """The array padded with `fill`; itself if windows do not reach beyond it.
 
-        For array libraries like NumPy, whose arrays can be written to; others have a function that
-        takes `edges`.
+        For array libraries with mutable arrays, like NumPy; others have a function that takes
+        `edges`.
         """
         padded = self.padded()
         if padded == self.sizes:

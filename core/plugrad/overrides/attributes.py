@@ -120,6 +120,6 @@ def _overridable_entry(name: str) -> property:
 
 
 def _is_asked_by_core() -> bool:
-    """Whether the interpreted core reads a field; the compiled core would not ask overrides."""
+    """Whether the interpreted core reads a field; the compiled core would not call overrides."""
     caller = str(sys._getframe(2).f_globals.get("__name__", ""))
     return caller.startswith("plugrad.") and not caller.startswith("plugrad.overrides")

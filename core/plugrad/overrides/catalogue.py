@@ -30,7 +30,7 @@ SEEN_BY_MODES: tuple[Any, ...] = (
 )
 # Those that the decorator `overridable` made so, and their public names.
 DECORATED: dict[Any, str] = {}
-# They know nothing of overrides.
+# These do not support overrides.
 IGNORED = (
     *(
         "from_numpy",
@@ -202,7 +202,7 @@ def _nowrap() -> frozenset[Any]:
 
 
 def get_default_nowrap_functions() -> frozenset[Callable[..., Any]]:
-    """Functions whose results Tensor's default override leaves as they are."""
+    """Functions with results that Tensor's default override does not convert."""
     return _nowrap()
 
 

@@ -30,16 +30,16 @@ _ALIAS = "__torch_dispatch__"
 
 
 class PlugradDispatchMode(Mode):
-    """A context manager inside which operators go to it before they go to a backend.
+    """A context manager that intercepts operators before they go to a backend.
 
     Subclass it and define `__plugrad_dispatch__(self, func, types, args=(), kwargs=None)`, or, as
     in PyTorch, `__torch_dispatch__`. It runs below autograd, autocast and transforms: `func` is an
     overload of an operator (`plugrad.ops`), tensors are the values, and its return value is the
-    operator's result, whose gradient is recorded as usual. It sees the parts of operators that are
-    made of others, and a backward pass that is started in the block. Inside it the mode is off, so
-    `func(*args, **kwargs)` goes to the outer mode, then to the backend.
+    operator's result; gradients are recorded as usual. It receives the parts of composite
+    operators, and the operators of a backward pass that starts in the block. Inside it the mode is
+    off, so `func(*args, **kwargs)` goes to the outer mode, then to the backend.
 
-    `types` is empty: only modes see operators, classes of tensors do not.
+    `types` is empty: only modes receive operators, classes of tensors do not.
 
     Raises:
         TypeError: it returns NotImplemented, or something else than tensors for a tensor.
@@ -128,7 +128,7 @@ class _Listener(Trace):
         self.paused = False
 
     def dispatch(self, kind: str, op: Operator, keyset: int, args: tuple[object, ...]) -> Any:
-        """Ask the mode for the result if autograd and all that is above it have had their turn."""
+        """Get the result from the mode if autograd and all keys above it have run."""
         mode = None if self.paused else self.held()
         if mode is None or not _goes_to_backend(op, keyset):
             return super().dispatch(kind, op, keyset, args)

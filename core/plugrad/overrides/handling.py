@@ -32,10 +32,10 @@ NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
 def get_overloaded_args(relevant: Iterable[Any], with_tensors: bool = True) -> list[Any]:
-    """One argument of each class that overrides, in the order in which they are asked.
+    """One argument of each overriding class, in the order in which they are tried.
 
-    From left to right, but a subclass before its bases. `with_tensors` counts plain tensors, which
-    have the default override.
+    From left to right, but a subclass before its bases. `with_tensors` includes plain tensors,
+    which have the default override.
     """
     found: list[Any] = []
     for value in _flat(relevant):
@@ -68,7 +68,7 @@ def dispatch(
     kwargs: dict[str, Any],
     with_tensors: bool = False,
 ) -> Any:
-    """Ask the innermost mode, then the classes of `relevant`, until one implements `func`.
+    """Try the innermost mode, then the classes of `relevant`, until one implements `func`.
 
     Raises:
         TypeError: all return NotImplemented.
@@ -144,7 +144,7 @@ def handle_plugrad_function(
 
     Args:
         public_api: the function that was called.
-        relevant_args: those of its arguments whose classes may override it.
+        relevant_args: the arguments that may have overriding classes.
         args, kwargs: all of its arguments.
 
     Raises:
@@ -167,7 +167,8 @@ def wrap_plugrad_function(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator that makes a function overridable.
 
-    `dispatcher` takes the function's arguments and returns those whose classes may override it.
+    `dispatcher` takes the function's arguments and returns the ones that may have overriding
+    classes.
 
     >>> from plugrad.overrides import wrap_plugrad_function
     >>> @wrap_plugrad_function(lambda a: (a,))
@@ -274,7 +275,7 @@ def _parameters(func: Any) -> Parameters:
     from plugrad._generated import signatures
 
     known = getattr(signatures, func.__name__, None)
-    # A third party's functions are interpreted, so that they know their signatures themselves.
+    # A third party's functions are interpreted, so they have signatures of their own.
     public = func.__module__.startswith("plugrad._generated")
     found = inspect.signature(known if public and known is not None else func).parameters
     return tuple(
@@ -299,9 +300,9 @@ def _method_parameters(name: str) -> Parameters:
 def _as_given(
     parameters: Parameters, values: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments as a caller would give them: without those that have their default.
+    """Arguments as a caller would pass them: without defaults.
 
-    How they were given is not known here; those before the first default go by position.
+    How they were passed is unknown here; those before the first default go by position.
     """
     args: list[Any] = []
     kwargs: dict[str, Any] = {}

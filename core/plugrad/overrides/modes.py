@@ -15,10 +15,10 @@ from plugrad.tensor.calls.overridable import ALIAS, ALL_OFF, METHOD, OVERRIDES, 
 
 
 class Mode(Scope):
-    """What modes of functions and those of operators have in common.
+    """The common part of modes for functions and modes for operators.
 
     Attributes:
-        names: of the method that a mode defines: plugrad's, and PyTorch's.
+        names: the names of the method that a mode defines: plugrad's and PyTorch's.
     """
 
     names: ClassVar[tuple[str, str]]

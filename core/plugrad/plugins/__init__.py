@@ -79,7 +79,7 @@ __all__ = [
     "package_kernels",
 ]
 
-# Loaded when first asked for: most processes never do.
+# Loaded on first use: most processes never need them.
 _LAZY: Final = {
     "ArrayNamespaceBackend": "plugrad.plugins.array_namespace",
     "hookimpl": "plugrad.plugins.hookspecs",

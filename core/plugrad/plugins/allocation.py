@@ -1,4 +1,4 @@
-"""Sizes that no memory can hold, for kernels whose results are much larger than their arguments."""
+"""Checks sizes against memory, for kernels with results much larger than their arguments."""
 
 from plugrad.tensor.creation.allocation import check_memory
 

@@ -55,10 +55,10 @@ class OpSample:
 
 @dataclass(frozen=True)
 class OpError:
-    """A call that must fail, with this exception, whose message `regex` is found in.
+    """A call that must fail with this exception and a message that matches `regex`.
 
     Attributes:
-        torch_differs: PyTorch, which plugrad is compared with in its own tests, has other words.
+        torch_differs: PyTorch, with which plugrad's own tests compare, has another message.
     """
 
     sample: OpSample

@@ -11,8 +11,8 @@ _forgotten: Final[list[Callable[[], None]]] = []
 
 
 def set_configuration_hooks(changed: Callable[[], None], forgotten: Callable[[], None]) -> None:
-    """Install what follows the configuration: `changed()` is called after `set` and when its block
-    ends, `forgotten()` before environment and file are read again."""
+    """Install functions that observe the configuration: `changed()` is called after `set` and when
+    its block ends, `forgotten()` before environment and file are read again."""
     _changed[:] = [changed]
     _forgotten[:] = [forgotten]
 

@@ -1,4 +1,4 @@
-"""Coefficients for backends whose library has no error function."""
+"""Coefficients for backends with a library that lacks the error function."""
 
 from plugrad.ops.error_function import (
     FAR_P,

@@ -1,4 +1,4 @@
-"""What random number generators have in common: seeds, and states made of words."""
+"""The common part of random number generators: seeds, and states that consist of words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["SeededGenerator"]
 
 
 class SeededGenerator:
-    """A stream that starts from a seed, and whose state is the seed and a few words of 64 bits.
+    """A stream that starts from a seed; its state is the seed and a few words of 64 bits.
 
     Implements `plugrad.plugins.Generator`, except for the meaning of the words. A backend's
-    generator says that, and gives its kernels something to draw from:
+    generator defines that, and gives its kernels a source to draw from:
 
     >>> from plugrad.plugins.generators import SeededGenerator
     >>> class Counting(SeededGenerator):

@@ -58,9 +58,9 @@ def plugrad_backends() -> Iterable[Backend | type[Backend]]:
 def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
     """Operators that the plugin provides: paths of operator YAML files, or Library objects.
 
-    The operators of a file are in the namespace that has the plugin's name; the functions that its
-    entries name are those of the plugin's module, or of the modules that are given with the path in
-    a pair: ``(path, [formulas])``. Other objects are kept alive with the plugin.
+    The operators of a file are in the namespace that has the plugin's name. The functions that its
+    entries name are in the plugin's module, or in the modules that are given with the path in a
+    pair: ``(path, [formulas])``. Other objects are kept alive with the plugin.
     """
     raise NotImplementedError
 
@@ -69,9 +69,9 @@ def plugrad_ops() -> Iterable[str | PathLike[str] | object]:
 def plugrad_kernels() -> Mapping[str, KernelSource | str]:
     """Kernels that the plugin has for backends, its own or others', by the backend's name.
 
-    A kernel's name is that of its operator: ``"special::erfcx"``, or ``"mul"`` for one of the
-    core. A string names a module, or an object in one, that is imported when the backend
-    becomes active: ``{"jax": "plugrad_special.kernels.jax", "cpu": "plugrad_special:CPU"}``.
+    A kernel is named like its operator: ``"special::erfcx"``, or ``"mul"`` for one of the core. A
+    string names a module, or an object in one, that is imported when the backend becomes active:
+    ``{"jax": "plugrad_special.kernels.jax", "cpu": "plugrad_special:CPU"}``.
     """
     raise NotImplementedError
 

@@ -1,11 +1,11 @@
-"""Operators on lists: `runs_at_once` says whether a call is one call of a backend's kernel.
+"""Operators on lists: `runs_at_once` reports whether a call is one call of a backend's kernel.
 
-Kernels on lists of arrays are made of kernels on one array: a loop without dispatch.
+Kernels on lists of arrays call kernels on one array, in a loop without dispatch.
 `fused_lists(kernels)` works for any backend; a backend that needs only one launch or one program
 for all arrays provides `_fused_lists` itself.
 """
 
-# Interpreted: few backends ask for it, and it only loops.
+# Interpreted: few backends need it, and it only loops.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping

@@ -19,11 +19,11 @@ from plugrad.plugins.loading.published import PUBLISHED, distribution_of
 if TYPE_CHECKING:
     from importlib.abc import Loader
 else:
-    Loader = object  # the import system asks for the methods only
+    Loader = object  # the import system only needs the methods
 
 _PREFIX: Final = "plugrad."
 
-# What programs ask for even where no plugin provides it: attribute of plugrad -> a module of ours.
+# Names that programs use even if no plugin provides them: attribute of plugrad -> our module.
 STAND_INS: Final = {"cuda": "plugrad._torch_names.no_cuda"}
 
 
@@ -71,8 +71,8 @@ def _unknown(name: str) -> AttributeError:
 
 @functools.lru_cache(maxsize=256)
 def _close_to(name: str, known: int) -> str:
-    """What plugrad has with a similar name, `known` names in all; programs probe the same names
-    again and again."""
+    """Similar names in plugrad, which has `known` names; cached, because programs probe the same
+    names repeatedly."""
     from plugrad.plugins.loading.messages import nearest
 
     return nearest(name, [*dir(sys.modules["plugrad"]), *PUBLISHED])
@@ -99,7 +99,7 @@ def _claimed(name: str) -> str | None:
 
 
 class _NamespaceFinder:
-    """Finds ``plugrad.<name>``. Stands last: it is asked when plugrad has no file of that name."""
+    """Finds ``plugrad.<name>``. It is the last finder, for names without a file in plugrad."""
 
     @staticmethod
     def find_spec(fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -113,8 +113,8 @@ class _NamespaceFinder:
 
 
 class _SubmoduleFinder:
-    """Finds ``plugrad.<name>.<submodule>``, and work that is done in the shape of an import. Stands
-    first: the submodule's file would be found by its parent's path, and run a second time as
+    """Finds ``plugrad.<name>.<submodule>``, and work that runs as an import. It is the first
+    finder; otherwise the parent's path would find the submodule's file and run it a second time as
     another module."""
 
     @staticmethod
@@ -147,7 +147,7 @@ def _alias(fullname: str, real: str) -> ModuleSpec:
 
 
 class _AliasLoader(Loader):
-    """Gives an alias the module that it stands for."""
+    """Loads an alias as the module that it refers to."""
 
     def __init__(self, real: str) -> None:
         self._real = real
@@ -172,7 +172,7 @@ class _AliasLoader(Loader):
 
 
 def install() -> None:
-    """Let the import system ask the plugins."""
+    """Add the plugins to the import system."""
     if _NamespaceFinder not in sys.meta_path:
         sys.meta_path.insert(0, _SubmoduleFinder)
         sys.meta_path.append(_NamespaceFinder)

@@ -9,7 +9,7 @@ from plugrad.plugins.loading.process import get_manager
 
 
 def load_operators(plugin: str) -> ModuleType:
-    """What the generator made of a plugin's YAML files, in one module: a function per operator.
+    """The generated module of a plugin's YAML files, with one function per operator.
 
     They have the exact signatures, checks and documentation of plugrad's own functions, where
     `plugrad.ops.<plugin>` has the bare operators. Loads the plugin if that has not been done yet.

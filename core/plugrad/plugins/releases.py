@@ -41,14 +41,14 @@ def fitting_range(version: str) -> str:
 
 
 def misfit(requirements: Iterable[str], version: str) -> str:
-    """What a distribution requires of plugrad that this version is not; empty if it fits.
+    """The requirement on plugrad that this version does not meet; empty if it fits.
 
-    Ranges other than those of `fitting_range` are read by `packaging`, which `plugrad[cli]` brings.
-    Without it they are taken to fit.
+    `packaging`, which `plugrad[cli]` installs, reads ranges other than `fitting_range`'s. Without
+    it they are assumed to fit.
 
     Args:
         requirements: lines of a distribution's metadata, such as ``plugrad<0.3,>=0.2``.
-        version: of the plugrad that is there.
+        version: the installed version of plugrad.
 
     >>> from plugrad.plugins.releases import misfit
     >>> misfit(["numpy", "plugrad[codegen]<0.2,>=0.1"], "0.2.0")

@@ -1,11 +1,11 @@
-"""Blocks that change state and put it back, however they are left, and locks that a fork waits for.
+"""Blocks that change state and always restore it, and locks that a fork waits for.
 
 KeyboardInterrupt is raised between two bytecodes: in an `__enter__` that is a Python function it
-may come after the change and before `with` knows of the block. A subclass of `Scope` says how its
-state is read, changed and restored, and `Scope` does the rest. `restore` may run twice. `Undone`,
-`Swapped`, `SwappedItems` and `Locked` are scopes for common cases. Pass a lock that lives as long
-as its module to `hold_while_forking`, so that the child of a fork never finds it held by a thread
-that does not exist there.
+may come after the change and before `with` has registered the block. A subclass of `Scope` defines
+how its state is read, changed and restored, and `Scope` does the rest. `restore` may run twice.
+`Undone`, `Swapped`, `SwappedItems` and `Locked` are scopes for common cases. Pass a lock that lives
+as long as its module to `hold_while_forking`, so that the child of a fork never finds it held by a
+thread that does not exist there.
 
     >>> from plugrad.plugins.scopes import Scope
     >>> settings = {"exact": False}

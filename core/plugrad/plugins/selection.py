@@ -73,10 +73,10 @@ def default_device() -> Device:
 
 
 def set_default_device(device: object) -> None:
-    """Make tensors on `device` from now on, on this thread; None goes back to the configuration.
+    """Make tensors on `device` from now on, on this thread; None returns to the configuration.
 
     Per thread, as in PyTorch: a thread does not inherit the choice of the one that started it.
-    The threads of devices that run a backward pass have the choice of the one that asked for it.
+    The threads of devices that run a backward pass use the calling thread's choice.
 
     Raises:
         TypeError: `device` is neither a Device nor a string.

@@ -1,4 +1,4 @@
-"""Computes with strides, for kernels of views. For backends whose arrays can be spread over several
+"""Computes with strides, for kernels of views. For backends with arrays that can span several
 devices, `set_placement` keeps written arrays in place."""
 
 from plugrad.tensor.aliasing.placement import set_placement

@@ -66,11 +66,11 @@ __all__ = [
 class Listener(Trace):
     """A listener to a thread's work; override the methods that you need.
 
-    Those of `Trace` hear of operators and nodes and let them run.
+    The methods of `Trace` observe operators and nodes and let them run.
     """
 
     def note(self, tensor: Any) -> None:
-        """The tensor is about to get another array, or somebody asks for the one it has."""
+        """The tensor is about to get another array, or its present array is about to be used."""
 
     def made(self, tensor: Any) -> None:
         """The tensor is new; it may have no contents yet."""
@@ -82,18 +82,18 @@ class Listener(Trace):
         """Python is about to assign the tensor's `.grad`."""
 
     def selected(self, tensor: Any) -> None:
-        """The tensor is an `x[i]` that is a copy, since the backend does not know `i`'s value."""
+        """The tensor is an `x[i]` that is a copy, because the value of `i` is unknown."""
 
     def stored(self, value: Any) -> None:
         """A value was assigned to such an `x[i]`."""
 
 
 class listening(Scope):
-    """Context manager: a listener hears of what this thread does."""
+    """Context manager: a listener observes this thread's work."""
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
-        # Stands for the scope, which nothing may keep: it puts the state back when it goes.
+        # Represents the scope, which must not be referenced: freeing it restores the state.
         self._watcher = object()
 
     def read(self, state: LocalState) -> Any:

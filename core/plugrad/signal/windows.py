@@ -57,7 +57,7 @@ def _common(
 
 
 def _window(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: `help` and messages spell out what `**options` stands for."""
+    """Decorator: `help` and messages list the keywords behind `**options`."""
     signature = inspect.signature(function)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     signature = signature.replace(parameters=[*own, *_COMMON])

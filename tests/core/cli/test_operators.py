@@ -238,7 +238,7 @@ def test_overloads_are_shown_one_after_the_other(run: Run) -> None:
 
 def test_the_gradient_of_a_decomposition_is_that_of_its_parts(run: Run) -> None:
     text = run("ops", "relu6").stdout
-    assert "that of the operators which it is made of" in text
+    assert "derived from the operators in its decomposition" in text
     assert "Source: Krizhevsky" in text
 
 

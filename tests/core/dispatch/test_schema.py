@@ -380,7 +380,7 @@ def test_every_operator_of_pytorch_parses() -> None:
         ("^", "expected an operator name, got the end"),
         ("f^", "expected '(' and the arguments, got the end"),
         ("f.^(Tensor x) -> ()", "expected an overload name after '.', got '('"),
-        ("f.^default(Tensor x) -> ()", "'default' stands for the overload without"),
+        ("f.^default(Tensor x) -> ()", "'default' means the overload without"),
         ("f(^Tensro x) -> ()", "expected a type, got 'Tensro': did you mean 'Tensor'?"),
         ("f(^tensor x) -> ()", "did you mean 'Tensor'?"),
         ("f(^dtype x) -> ()", "expected a type, got 'dtype'"),

@@ -132,7 +132,7 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, whose saved tensors are recomputed in backward, not kept.
+    """`function(*args, **kwargs)`; its saved tensors are recomputed in backward instead of kept.
 
     This saves memory at the cost of time: only the inputs of `function` stay alive, and backward
     runs it again, with its original random state and autocast. It must do the same as the first
@@ -147,7 +147,7 @@ def checkpoint(
         determinism_check: "default" compares shape, dtype and device of recomputed tensors with
             the saved ones', "none" does not.
         debug: let a CheckpointError show the operators of both runs.
-        early_stop: stop recomputing once the last tensor that is needed is there.
+        early_stop: stop recomputing after the last tensor that is needed.
         preserve_rng_state: recompute with the random state of the first run; default True.
 
     `context_fn`, `determinism_check`, `debug`, `early_stop` and keyword arguments for `function`

@@ -29,7 +29,8 @@ def _tensors_in(value: Any) -> Iterator[TensorBase]:
 def get_device_states(*args: Any) -> tuple[list[Device], list[Any]]:
     """Devices that a function of `args` may draw random numbers on, and their generators' states.
 
-    The default device, the host, and those of tensors in `args`, also within lists, tuples, dicts.
+    The default device, the host, and the devices of tensors in `args`, also within lists, tuples
+    and dicts.
 
     Args:
         args: anything.
@@ -56,10 +57,10 @@ def get_device_states(*args: Any) -> tuple[list[Device], list[Any]]:
 
 @explains
 def set_device_states(devices: Iterable[Device], states: Iterable[Any]) -> None:
-    """Put the generators of devices into the states that `get_device_states` returned.
+    """Restore the states of devices' generators that `get_device_states` returned.
 
     Args:
-        devices: whose generators are set.
+        devices: the devices of the generators.
         states: one for each device.
 
     >>> import plugrad

@@ -223,7 +223,7 @@ class Region:
             raise _Enough
 
     def _check(self, number: int, count: int) -> None:
-        """Compare the tensors that the recomputation saved with those of the first run."""
+        """Compare the tensors that the recomputation saved with the first run's."""
         if self._backward_inside:
             return
         if count != len(self._slots):

@@ -22,9 +22,9 @@ __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_c
 
 
 class CheckpointPolicy(enum.Enum):
-    """What becomes of the result of an operator in a checkpointed function.
+    """What happens to the result of an operator in a checkpointed function.
 
-    SAVE keeps it, so that backward does not compute it again; RECOMPUTE forgets it; CPU_OFFLOAD
+    SAVE keeps it, so that backward does not compute it again; RECOMPUTE frees it; CPU_OFFLOAD
     keeps a copy on the CPU. MUST and PREFER do the same here: nothing else decides.
 
     >>> import plugrad
@@ -48,7 +48,7 @@ class SelectiveCheckpointContext:
     """Further information for a policy, besides the operator and its arguments.
 
     Attributes:
-        is_recompute: False: a policy is asked in the first run only.
+        is_recompute: False: a policy is called in the first run only.
         op_output: what the operator returned.
 
     >>> import plugrad
@@ -69,9 +69,10 @@ def create_selective_checkpoint_contexts(
 ) -> tuple[Any, Any]:
     """Two context managers for `checkpoint`: they keep the results of some operators.
 
-    Only operators with a gradient of their own are asked about, such as ``plugrad.mm.default`` in
-    a `matmul`. Views, operators that write to their arguments and those that draw random numbers
-    always run again: the first two cost little, and others would draw other numbers.
+    The policy decides only about operators that have a derivative formula, such as
+    ``plugrad.mm.default`` in a `matmul`. Views, operators that write to their arguments and those
+    that draw random numbers always run again: the first two cost little, and others would draw
+    other numbers.
 
     Args:
         policy_fn_or_list: the operators to keep; or a function of a `SelectiveCheckpointContext`,

@@ -130,7 +130,7 @@ def _has_nan(tensor: TensorBase) -> bool:
 
 
 def report_error(node: Node | None) -> None:
-    """Warn where the node that failed, if one did, was made, and in whose run, back to the first.
+    """Warn where the node that failed was made, then where its parents were, up to the first.
 
     For the thread that called backward, whose line the warnings point to. Never raises: the error
     that is on its way must not be lost.
@@ -166,7 +166,7 @@ def report_error(node: Node | None) -> None:
 
 
 def _warn(text: str) -> None:
-    """A warning at the line that asked for backward, if there is one."""
+    """Warn at the line that called backward, if there is one."""
     frame = caller_outside_plugrad()
     try:
         if frame is None:

@@ -33,7 +33,7 @@ def observe_backward(begin: Any, end: Any) -> None:
 
 @final
 class _PassNumbers:
-    """Numbers for those passes that somebody asks about."""
+    """Numbers for passes; a pass gets one when it is first requested."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -113,7 +113,7 @@ def execution_order() -> list[Node]:
 
 
 def is_checkpoint_valid() -> bool:
-    """Whether the running backward pass, if any, wants the gradients of all leaves."""
+    """Whether the running backward pass, if any, computes the gradients of all leaves."""
     task = current_state().graph_task
     if task is None:
         return True

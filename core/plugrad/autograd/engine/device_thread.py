@@ -17,14 +17,16 @@ SHUTDOWN_SECONDS: Final = 10.0
 
 @final
 class DeviceThread:
-    """What the engine knows of a device's thread.
+    """The engine's record of a device's thread.
 
     Attributes:
         device: the device it serves.
         active: the backend it was made for; another one of the same name gets a new thread.
         queue: the backend's queue, through which node tasks go.
-        streams: whether nodes choose among streams: marks of the queue then say nothing of them.
-        ready: the engine's queue behind it. It outlives the thread, and with it what came too late.
+        streams: whether nodes choose among streams; the queue's events then do not cover their
+            work.
+        ready: the engine's queue behind it. It outlives the thread and keeps tasks that came too
+            late.
         thread: its handle; a thread of the pool may stand in for it while it waits.
         stopping: whether it has to end.
     """

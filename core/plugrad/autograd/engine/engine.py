@@ -3,7 +3,7 @@
 A node runs when all gradients that flow into it have arrived. `compute_dependencies` counts them;
 `_evaluate` runs a node, passes on its outputs, and queues the nodes that are then ready.
 
-The thread that calls backward runs the host's nodes. As long as no other device takes part, it
+The thread that calls backward runs the host's nodes. As long as no other device is involved, it
 works alone and takes no locks. The first node for another device makes the pass a shared one.
 """
 
@@ -83,7 +83,7 @@ class Engine:
         home = ReadyQueue() if worker is None else worker.ready
         outer: GraphTask | None = state.graph_task
         depth: i64 = 0 if outer is None else outer.reentrant_depth + 1
-        trace: Trace | None = None  # who has been told that the pass begins
+        trace: Trace | None = None  # the listener that was notified of the pass's begin
         task = GraphTask(keep_graph, create_graph, depth, Snapshot(state), home)
         single = len(roots) == 1
         first = roots[0].function
@@ -153,7 +153,7 @@ class Engine:
             try:
                 raise error
             finally:
-                del error  # whose traceback refers to this frame
+                del error  # its traceback refers to this frame
         for thread in task.devices:
             thread.queue.join()
         if task.streams is not None:
@@ -246,7 +246,7 @@ class Engine:
             pool.submit(handover)
         except BaseException as error:
             task.fail(error)
-            if handover.take():  # no other thread drives it: it only waits for other threads to end
+            if handover.take():  # no thread drives it: the pool only waits for threads to end
                 self._drive_nested(state, task)
                 return
         while not handover.done:
@@ -260,8 +260,8 @@ class Engine:
             queue.join()
 
     def _drive_for_another(self, handover: Handover) -> None:
-        """In the pool: drive a pass for another thread, whose queue no other thread empties
-        meanwhile."""
+        """In the pool: drive a pass for a waiting thread; only this thread takes tasks from its
+        queue."""
         if not handover.take():
             return
         task = handover.task
@@ -272,7 +272,8 @@ class Engine:
                 task.worker.queue.activate()
             if task.streams is not None:
                 task.streams.adopt()
-            # The thread that waits made the devices wait for its own work; so, here, does this one.
+            # The waiting thread made the devices wait for its own work; this thread must do the
+            # same.
             for queue in device_queues():
                 queue.join()
             task.snapshot.restore(state)
@@ -288,8 +289,8 @@ class Engine:
     # Devices' threads.
 
     def _share(self, task: GraphTask) -> None:
-        """Make a pass one that several threads work on; those of devices start after the caller's
-        work so far, whichever of them will take part."""
+        """Prepare a pass for several threads. Every device starts after the caller's work so far,
+        because any of them may be used."""
         if task.shared:
             return
         task.share(self._primitives)
@@ -342,7 +343,7 @@ class Engine:
             self._wake_owner(state, task)
 
     def _wake_owner(self, state: LocalState, task: GraphTask) -> None:
-        """Tell the thread that waits for a pass; it may be this one."""
+        """Wake the thread that waits for a pass; it may be this one."""
         wake = NodeTask(task, None, None)
         worker = task.worker
         if worker is None:
@@ -520,7 +521,7 @@ class Engine:
     # The process.
 
     def stop(self) -> None:
-        """Let all threads end when they have done what waits; new ones start when needed."""
+        """Let all threads finish their queues and end; new ones start when needed."""
         with self._pool_lock:
             pool = self._pool
             self._pool = None

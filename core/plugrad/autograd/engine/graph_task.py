@@ -53,17 +53,16 @@ class GraphTask:
         running: how many of them are running now; counted only when shared.
         error: the first one; nothing else is run after it.
         failed: the node that it came from, which the owner explains in anomaly mode, or None.
-        dependencies, not_ready: counts and inputs of nodes that another pass holds; all others
-            carry theirs themselves (`Node.pending`, `Node.buffer`), which spares two dict
-            look-ups per edge.
+        dependencies, not_ready: counts and inputs of nodes that another pass owns. All other nodes
+            store them in `Node.pending` and `Node.buffer`, which saves two dict look-ups per edge.
         exec_info: which nodes matter, if only some do; None means all.
         captured: the gradients asked for.
-        home: the queue that the owner, the thread which waits for the pass, takes its work from.
+        home: the queue of the owner, which is the thread that waits for the pass.
         worker: the owner, if it is the thread of a device.
         devices: the threads that were given work.
         bound: whether all nodes run on the owner's thread, for a device that is bound to it.
-        streams: those that take part, where devices have some.
-        number: of the pass, among those that somebody asked about; -1 before.
+        streams: the streams that the pass uses, if devices have any.
+        number: the pass's number; -1 until it is requested.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class GraphTask:
         self.can_checkpoint: bool = True
 
     def share(self, primitives: Primitives) -> None:
-        """Let other threads take part; to be called while none does."""
+        """Let other threads work on the pass; call it before any of them does."""
         if not self.shared:
             self.lock = primitives.lock()
             self.home.share(primitives)
@@ -116,7 +115,7 @@ class GraphTask:
         return self.running == 0 if self.error is not None else self.outstanding_tasks == 0
 
     def fail(self, error: BaseException) -> None:
-        """Note an error; the first one is what the owner raises. Not under the lock."""
+        """Record an error; the owner raises the first one. Call it without holding the lock."""
         with self.lock:
             if self.error is None:
                 self.error = error

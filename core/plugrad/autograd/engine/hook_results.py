@@ -1,4 +1,4 @@
-"""What hooks return: it must match what it replaces. Listeners are told of each result."""
+"""Checks that the results of hooks match what they replace, and notifies listeners of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plugrad.tensor.calls.overridable import call_users
 
 
 def tell_of_hook(kind: str, hook: Any) -> None:
-    """Tell this thread's listeners that it runs a hook of the current node next."""
+    """Notify this thread's listeners before it runs a hook of the current node."""
     state = current_state()
     trace = state.trace
     if trace is not None:

@@ -1,4 +1,4 @@
-"""InputBuffer: collects the gradients that flow into a node and adds up those of each input."""
+"""InputBuffer: collects the gradients that flow into a node and sums them for each input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class InputBuffer:
 
     def __init__(self, size: i64) -> None:
         self.values: list[TensorBase | None] = [None] * size if size != 1 else [None]
-        # The slot whose sum this buffer made itself, so that nothing else refers to it.
+        # The slot with a sum that this buffer computed, so nothing else refers to it.
         self.own_sum: i64 = -1
         # The threads of devices that gradients came from, if any did.
         self.producers: list[DeviceThread] | None = None
@@ -60,11 +60,11 @@ class InputBuffer:
         trace: Trace | None,
         producer: DeviceThread | None,
     ) -> None:
-        """`add`, on the thread of `producer` (None: the host's), after what others still work on.
+        """`add`, on the thread of `producer` (None: the host's), after unfinished work on them.
 
-        Devices finish later than the calls that give them work: who adds two gradients must ask
-        the devices to finish the first one before. What a thread asks of another device than its
-        own goes into the order of that device's queue by `join` and `fork`.
+        Calls return before devices finish their work. So before a thread adds two gradients, the
+        devices must finish the first one. If the gradients are on another device than the
+        thread's own, `join` and `fork` order the sum within that device's queue.
         """
         if grad is None:
             return
@@ -161,8 +161,8 @@ class InputBuffer:
                     known.order(value, streams.current())
 
     def join_devices(self, worker: DeviceThread | None) -> None:
-        """Let what the calling thread asks of other devices than its own come after the
-        gradients that they work on."""
+        """Order the calling thread's work on other devices after the gradients that these still
+        compute."""
         for value in self.values:
             if value is not None:
                 device = value.device
@@ -177,7 +177,7 @@ class InputBuffer:
                     consumer.queue.wait_event(producer.queue.record_event())
 
     def device(self) -> Device:
-        """The first device that is not the host's: whose thread runs the node."""
+        """The device that runs the node: the first one that is not the host."""
         for value in self.values:
             if value is not None and not value.device.is_host:
                 return value.device

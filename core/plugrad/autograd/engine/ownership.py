@@ -15,10 +15,10 @@ from plugrad.tensor.base import TensorBase
 
 
 def is_unshared(grads: list[TensorBase | None], index: i64, others: i64 = 0) -> bool:
-    """Whether the list is the only holder of a gradient, and the gradient that of its array.
+    """Whether only the list refers to a gradient, and only the gradient to its array.
 
-    Reference counts tell. The caller must hold no reference of its own beyond the list's, or say
-    how many `others` there are that do not count.
+    This is read from reference counts. The caller must hold no reference besides the list's, or
+    pass the number of references to ignore as `others`.
     """
     if _unshared.tensor < 0:
         _measure()
@@ -75,4 +75,4 @@ def _measure() -> None:
 
 
 class _Probe:
-    """Stands for an array while reference counts are measured."""
+    """Stands in for an array while reference counts are measured."""

@@ -15,7 +15,7 @@ from mypy_extensions import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Primitives:
-    """Those of Python's `threading`."""
+    """The primitives of Python's `threading`."""
 
     def lock(self) -> Any:
         """A mutex: a context manager with `acquire(blocking=True)` and `release()`, which another
@@ -32,9 +32,9 @@ class Primitives:
 
 @final
 class Bell:
-    """What one thread waits for and others ring, under a lock that they share.
+    """Wakes one waiting thread when others ring, under a lock that they share.
 
-    To be used like a condition: `prepare` and `ring` under the lock, `wait` after it. A `wait` may
+    Use it like a condition: `prepare` and `ring` under the lock, `wait` after it. A `wait` may
     return without a reason.
     """
 

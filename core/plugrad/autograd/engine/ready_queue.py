@@ -21,8 +21,8 @@ FIRST: Final = (1 << 62) - 1
 class NodeTask:
     """A node with its inputs, on behalf of a graph task.
 
-    Without a node it only wakes the thread that takes it; without a graph task as well, it tells
-    that thread to end.
+    Without a node it only wakes the thread that takes it; without a graph task, too, that thread
+    ends.
     """
 
     def __init__(
@@ -44,15 +44,15 @@ def _is_more_urgent(a: NodeTask, b: NodeTask) -> bool:
 
 @final
 class ReadyQueue:
-    """The most urgent node task, and a binary heap of the others: mostly there are none.
+    """The most urgent node task, and a binary heap of the others, which is usually empty.
 
-    `push` and `pop` are for a queue that one thread alone uses; `put` and `get` for one that is
-    shared, which `share` makes it. Many may `put`, one thread at a time may `get`.
+    `push` and `pop` are for a queue that only one thread uses, `put` and `get` for one that `share`
+    has made shared. Any number of threads may `put`, one at a time may `get`.
 
-    Written out rather than taken from `heapq`, whose comparisons would go through Python objects.
+    The heap is written out because `heapq` would compare Python objects.
 
     Attributes:
-        closed: whether no thread will `get` items from here, unless one reopens it.
+        closed: whether no thread takes items any more, until one reopens it.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class ReadyQueue:
             bell.ring()
 
     def get(self) -> NodeTask:
-        """`pop`, which waits until there is something."""
+        """`pop` for a shared queue; waits for an item."""
         bell = self._bell
         assert bell is not None
         while True:

@@ -13,7 +13,7 @@ MOST_IDLE: Final = 8
 
 @final
 class Handover:
-    """A pass that a thread of the pool drives while the one that called it waits."""
+    """A pass that a thread of the pool drives while its caller waits."""
 
     def __init__(self, task: GraphTask, primitives: Primitives) -> None:
         self.task = task

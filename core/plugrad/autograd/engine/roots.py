@@ -26,7 +26,7 @@ class GraphRoot(Node):
 
 @final
 class Identity(Node):
-    """Passes a gradient through; stands in for a tensor that the graph does not know."""
+    """Passes a gradient through; stands in for a tensor that is not in the graph."""
 
     def __init__(self) -> None:
         super().__init__(0)

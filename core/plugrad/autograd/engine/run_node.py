@@ -29,8 +29,8 @@ def run_node(
     if exec_info is not None:
         info = exec_info.get(node)
         if info is None:
-            # A single root off all wanted paths, which was not filtered out: only its tensor's
-            # hooks get the gradient.
+            # A single root is never filtered out. If it leads to no requested output, only its
+            # tensor's hooks get the gradient.
             _run_tensor_hooks(node, hooks, grads)
             return None
         if not info.needed:

@@ -21,19 +21,19 @@ from plugrad.tensor.base import TensorBase
 MISMATCH: Final = (
     "The AccumulateGrad node's stream does not match the stream of the node that produced the "
     "incoming gradient. Streams then wait for each other, and a CUDA graph cannot be captured if "
-    "the node's stream is the default one. The node is that of an earlier forward, which something "
-    "keeps alive: a loss, say. Delete it; or, if the streams differ on purpose, call "
+    "the node's stream is the default one. The node belongs to an earlier forward, which something "
+    "keeps alive, for example a loss. Delete it; or, if the streams differ on purpose, call "
     "plugrad.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)."
 )
 
 
 @final
 class Arrival:
-    """How a gradient came to wait in a node's inputs.
+    """How a gradient in a node's inputs was produced.
 
     Attributes:
-        stream: the one it was made on; it can be used there without waiting.
-        event: a mark after it, for other streams; None if no one else will ask.
+        stream: the stream that computed it; work on this stream can use it without waiting.
+        event: an event after it, for other streams; None if no other stream needs it.
     """
 
     def __init__(self, stream: object, event: object) -> None:
@@ -102,7 +102,7 @@ class Guard:
 
 @final
 class PassStreams:
-    """The streams that take part in a pass.
+    """The streams that a pass uses.
 
     Attributes:
         callers: the stream of each device that was current where the pass was called.
@@ -148,7 +148,7 @@ class PassStreams:
         self.used[stream] = streams
 
     def adopt(self) -> None:
-        """Work on the caller's streams, on a thread that stands in for the caller's."""
+        """Make the caller's streams current on a thread that stands in for the caller's."""
         for streams, stream in self.callers.items():
             streams.use(stream)
 

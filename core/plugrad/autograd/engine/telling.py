@@ -1,4 +1,4 @@
-"""What the engine tells listeners of a pass (`Trace`); nothing here runs if there are none."""
+"""Notifies listeners of a pass (`Trace`); without listeners none of this runs."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
     _forward_cls: Any
 
     def apply_jvp(self, *args: Any) -> Any:
-        """The tangents of the outputs from those of the inputs."""
+        """Compute the outputs' tangents from the inputs' tangents."""
         return self._forward_cls.jvp(self, *args)
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     # own only where any are taken.
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any, **unused: Any) -> Any:
-        """The gradients of the arguments from those of the outputs; to be overridden."""
+        """Compute the arguments' gradients from the outputs' gradients; to be overridden."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
@@ -169,7 +169,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any, **unused: Any) -> Any:
-        """The tangents of the outputs from those of the arguments; to be overridden."""
+        """Compute the outputs' tangents from the arguments' tangents; to be overridden."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with "
             "forward mode AD."
@@ -233,7 +233,7 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """Kept for code that imports it; use Function, whose arguments may be of any type."""
+    """Kept for code that imports it; use Function, which accepts arguments of any type."""
 
     def forward_extended(self, *input: Any) -> None:
         """The operation on nested structures; to be overridden."""

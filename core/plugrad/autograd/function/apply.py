@@ -281,7 +281,7 @@ def _take_non_differentiable(ctx: FunctionNode) -> set[int]:
                     f"{type_name(tensor)}"
                 )
             found.add(id(tensor))
-        # An output held here, whose grad_fn is `ctx`, would be a cycle.
+        # Keeping an output would be a reference cycle, because its grad_fn is `ctx`.
         ctx.non_differentiable = None
     return found
 

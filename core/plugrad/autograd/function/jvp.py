@@ -35,10 +35,10 @@ VIEW_OF_SOMETHING_ELSE: Final = (
 
 @final
 class ForwardPass:
-    """What a call of a Function must remember of its arguments until `jvp` runs.
+    """The record of a Function's arguments that is kept until `jvp` runs.
 
     Attributes:
-        level: that of the tangents.
+        level: the level of the tangents.
         tangents: one per argument, None where there is none.
         versions: how often each tangent was written to before `jvp` runs.
         dirty, constant: what `forward` marked, by id.
@@ -52,7 +52,7 @@ class ForwardPass:
         self.constant: list[int] = []
 
     def note_marks(self, ctx: FunctionNode) -> None:
-        """Remember what was marked, which `ctx` is about to forget."""
+        """Copy the marks from `ctx`, which is about to drop them."""
         if isinstance(ctx.dirty_tensors, tuple):
             self.dirty = [id(tensor) for tensor in ctx.dirty_tensors]
         if isinstance(ctx.non_differentiable, tuple):

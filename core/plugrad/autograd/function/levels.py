@@ -1,8 +1,8 @@
 """`Function.apply` inside transforms: one level after the other, the innermost first.
 
-At a level that records, the Function is a node of that level's graph, and its outputs are those of
-the same Function one level further out. At a level that maps, its `vmap` is called, or a Function
-is made of it that maps `forward`, `backward` and `jvp` over the batch.
+At a level that records, the Function is a node of that level's graph, and the same Function one
+level further out computes its outputs. At a level that maps, its `vmap` is called, or a Function is
+built from it that maps `forward`, `backward` and `jvp` over the batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MORE = "See docs/functions.md."
 
 
 def check_for_transforms(function: Any, separate: bool) -> None:
-    """RuntimeError if a Function cannot be transformed, for want of `setup_context`."""
+    """RuntimeError if a Function cannot be transformed because it lacks `setup_context`."""
     if not separate:
         raise RuntimeError(
             "In order to use an autograd.Function with plugrad.func transforms (vmap, grad, jvp, "
@@ -69,7 +69,7 @@ def arguments_at(level: Level, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def apply_outside(function: Any, state: LocalState, level: Level, args: tuple[Any, ...]) -> Any:
-    """What stands for `forward` at a level that records: the Function one level further out."""
+    """Replaces `forward` at a level that records: applies the Function one level further out."""
     values = _outer(args, level)
     with SteppedOut(level):
         out = function.apply(*values)
@@ -82,12 +82,12 @@ def apply_mapped(
     """`function.apply(*args)` at a level that maps.
 
     Args:
-        base: the class `Function`, to tell what is overridden.
+        base: the class `Function`, to detect what is overridden.
 
     Raises:
         RuntimeError: there is no rule for batches, or there are two; or `vmap` returned something
             else than output and dimensions.
-        TypeError, IndexError: `vmap` returned a dimension that is none.
+        TypeError, IndexError: `vmap` returned an invalid dimension.
     """
     args = map_tree(lambda value: living(value) if isinstance(value, TensorBase) else value, args)
     in_dims = _dims(args, level)
@@ -295,7 +295,7 @@ class _Context:
             ctx.set_materialize_grads(self.materialize_grads)
 
     def take_up(self, ctx: Any, level: Level) -> _Context:
-        """The tensors that were saved, as those of the level that `backward` runs at."""
+        """The saved tensors, as tensors of the level at which `backward` runs."""
         saved = ctx.saved_tensors
         self.needs_input_grad = ctx.needs_input_grad
         self.saved_tensors = _slices(saved, tuple(self._dims) if saved else (), level)

@@ -26,7 +26,7 @@ READ_ONCE: Final = (
 
 @final
 class _Default:
-    """The `backward` of the base class, which stands for "not overridden"."""
+    """Holds the `backward` of the base class, which means "not overridden"."""
 
     def __init__(self) -> None:
         self.backward: Any = None
@@ -36,7 +36,7 @@ _default: Final = _Default()
 
 
 def set_default_backward(function: Any) -> None:
-    """Tell compiled code what a Function without `backward` inherits."""
+    """Set the `backward` that a Function inherits if it has none."""
     _default.backward = function
 
 
@@ -276,7 +276,7 @@ class FunctionNode(Node):
             )
 
     def _note_constant_output(self, index: int, tensor: TensorBase) -> None:
-        """Remember the shape of an output that has no gradient."""
+        """Record the shape of an output that has no gradient."""
         if self._constant_outputs is None:
             self._constant_outputs = {}
         self._constant_outputs[index] = InputMetadata(sizes_of(tensor), tensor.dtype, tensor.device)

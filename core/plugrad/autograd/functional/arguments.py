@@ -43,7 +43,7 @@ def as_tuple(value: Any, what: str, caller: str) -> tuple[bool, Tensors]:
 
 
 def fresh(tensors: Tensors, create_graph: bool, requires_grad: bool) -> Tensors:
-    """New tensors that share memory with these; part of their graph if that is wanted."""
+    """New tensors that share memory with these; part of their graph if requested."""
     return tuple(
         tensor.view_as(tensor)
         if create_graph and tensor.requires_grad
@@ -181,6 +181,6 @@ def without_gaps(
 
 
 def as_result(tensors: Tensors, nested: bool, create_graph: bool) -> Any:
-    """What users get: outside the graph unless they asked for it; one tensor or several."""
+    """The results for users, one tensor or several; outside the graph unless they requested it."""
     found = tensors if create_graph else tuple(tensor.detach() for tensor in tensors)
     return found if nested else found[0]

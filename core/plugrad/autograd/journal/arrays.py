@@ -21,7 +21,7 @@ class Arrays:
     """Watches arrays through weak references, from an operator's return until they are freed.
 
     Args:
-        book: is told of arrays that are gone, on any thread.
+        book: records arrays that were freed, on any thread.
 
     An array may be freed in the middle of anything, so nothing here waits for a lock: each step is
     one operation on a built-in container.
@@ -30,20 +30,20 @@ class Arrays:
     def __init__(self, book: Book) -> None:
         self._book: Book | None = book
         self._known: set[int] = set()
-        # By the identity of a reference: that of its array, bytes, device, the reference.
+        # By the id of a reference: its array's id, bytes, device, the reference.
         self._live: dict[int, tuple[int, int, Any, Any]] = {}
         self._on_freed: Any = self._freed
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._book = None
         self._live = {}
         self._known = set()
         self._on_freed = None
 
     def add(self, tensor: TensorBase, args: tuple[object, ...], fields: list[Any]) -> None:
-        """Note in a log that an operator has returned a tensor, unless its array is known, a view,
-        or among those that the operator was given."""
+        """Record in a log that an operator has returned a tensor, unless its array is known, a
+        view, or the array of an argument."""
         array: Any = tensor._backend_array
         key = id(array)
         if key in self._known or getattr(array, "base", None) is not None:
@@ -57,7 +57,7 @@ class Arrays:
         try:
             watch: Any = _reference(array, callback)
         except TypeError:
-            return  # when it goes cannot be known
+            return  # nothing would report when it is freed
         device = tensor.device
         self._known.add(key)
         self._live[id(watch)] = (key, nbytes, device, watch)
@@ -72,7 +72,7 @@ class Arrays:
 
 
 def _is_among(array: Any, args: tuple[object, ...]) -> bool:
-    """Whether an array is that of one of the tensors, or holds the memory behind it."""
+    """Whether an array belongs to one of the tensors or holds the memory behind it."""
     for value in args:
         if isinstance(value, TensorBase):
             if _is_behind(array, value):

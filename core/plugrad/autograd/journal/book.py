@@ -42,13 +42,13 @@ class Log:
         self.name: str = threading.current_thread().name
         self.fields: list[Any] = []
         self.floor: Any = None
-        # Stands for the thread; a number does not: another thread may get that of one that ended.
+        # Identifies the thread; its number does not, because another thread can reuse it.
         self.state: LocalState | None = state
 
 
 @final
 class Book:
-    """What journals write into: a log for each thread. `read` makes events of it.
+    """The log of each thread, into which journals write. `read` turns them into events.
 
     Nodes and tensors are not kept alive.
 
@@ -57,11 +57,11 @@ class Book:
         names: names of tensors, by their identity, each behind a weak reference to the tensor.
         label: called with a leaf that is seen for the first time, and with the program's frame or
             None; returns the leaf's name.
-        is_library: whether a frame's code works for the program's lines, and is none of them.
+        is_library: whether a frame's code belongs to a library rather than to the program.
 
     Attributes:
         closed: whether nothing more is written.
-        key: that of a node's number among its notes; `maker` that of a custom Function's.
+        key: the key of a node's number among its notes; `maker` the key of a custom Function's.
         passes: numbers of the passes that run, by the identity of their task.
 
     >>> import plugrad
@@ -97,12 +97,12 @@ class Book:
         self.arrays = Arrays(self)
         self.logs: list[Log] = []
         self._by_state: dict[int, Log] = {}
-        # By identity; kept, so that no other code gets that of one.
+        # By id; the code is kept so that no other code gets the same id.
         self._codes: dict[int, tuple[CodeType, bool]] = {}
         self._last: Log = self._add_log(current_state())
 
     def close(self) -> None:
-        """Write nothing more, and let go of everything that belongs to the program."""
+        """Stop writing, and release everything that belongs to the program."""
         self.closed = True
         self.arrays.close()
         self.passes = {}
@@ -111,7 +111,7 @@ class Book:
             log.floor = None
 
     def log(self) -> Log:
-        """That of the calling thread."""
+        """The log of the calling thread."""
         state = current_state()
         log = self._last
         if log.state is state:
@@ -129,7 +129,8 @@ class Book:
         return log
 
     def note_gone(self, device: Any, nbytes: int) -> None:
-        """An array is freed: on whichever thread, which need not be one that is recorded."""
+        """Record that an array was freed; any thread may call this, even one that is not
+        recorded."""
         if self.closed:
             return
         state = current_state()
@@ -145,13 +146,13 @@ class Book:
         return [log.name for log in self.logs]
 
     def note(self, what: object) -> None:
-        """Write down something of one's own: an event "note" of the calling thread."""
+        """Write any object as an event "note" of the calling thread."""
         if not self.closed:
             self.count += 1
             self.log().fields.extend((NOTE, now(), what))
 
     def see(self, node: Node) -> None:
-        """Write down a node and all that it leads to, unless they are there."""
+        """Write a node and everything that it leads to, unless it is written already."""
         self.number(node, self.log().fields)
 
     # Where a call comes from.
@@ -289,7 +290,7 @@ def _write_saved(node: Node, fields: list[Any]) -> int:
 
 
 def _write_variable(name: str, saved: SavedVariable, fields: list[Any]) -> None:
-    """Something saved: a tensor, or what a pack hook has made of one."""
+    """Something saved: a tensor, or what a pack hook returned for it."""
     raw: Any = saved.raw()
     version = int(saved.saved_version)
     if isinstance(raw, TensorBase):

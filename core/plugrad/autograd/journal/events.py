@@ -60,18 +60,18 @@ _NAMES: Final[dict[int, str]] = {
 
 
 def read(book: Book) -> list[Event]:
-    """What was written, in the order of time. By kind, behind time, thread and kind:
+    """The events, in order of time. After time, thread and kind, an event holds, by kind:
 
     "call" operator, key set, place, values; "function" number, name, place, values; "left" it;
     "step" operator, key set; "kernel" the variant that computes the innermost step; "back" a step
     ends; "end" of a call: values, the number of the first one's node or -1, or -2 for an exception;
     "node" number, name, number of the Function that made it or -1, label of a leaf or None, shape,
-    edges, saved tensors, sequence number; "memory" device, bytes that came or, below 0, went;
+    edges, saved tensors, sequence number; "memory" device, bytes allocated or, if negative, freed;
     "backward" pass, root; "dependencies" counts; "backward_end" pass;
     "ready" node, pass, device, inputs whose gradients are captured; "pop" node; "done" with it;
     "run"; "ran"; "grad" node, bytes;
     "buffer" node, input, bytes, whether it is a sum, how many are left;
-    "hook" node, kind, name; "free" node; "note" what somebody noted.
+    "hook" node, kind, name; "free" node; "note" the object that was noted.
 
     A place is a file and a line, or None. A value is a tensor: sizes, dtype, device, name. An edge
     is a node and the number of its input, a saved tensor its name, sizes, dtype,
@@ -145,7 +145,7 @@ def _last(values: list[Any], count: int) -> list[Any]:
 
 
 def _bytes(sizes: tuple[int, ...] | None, dtype: Any) -> int:
-    """Those of a tensor's elements, whether they share memory or not; 0 for none."""
+    """The bytes of a tensor's elements, whether they share memory or not; 0 for none."""
     if sizes is None or dtype is None:
         return 0
     count: int = dtype.itemsize

@@ -57,7 +57,7 @@ def hears(book: Book) -> bool:
 class Journal(Trace):
     """Writes calls, dispatch keys, nodes, backward passes and memory into a book, at little cost.
 
-    Several may write into one book, such as those of `watching(Journal(book), Journal(book))`.
+    Several may write into one book, for example in `watching(Journal(book), Journal(book))`.
     """
 
     def __init__(self, book: Book) -> None:
@@ -325,7 +325,7 @@ class Journal(Trace):
 
 
 def _captured(task: Any, node: Node) -> tuple[int, ...]:
-    """The inputs of a node whose gradients the pass keeps for who asked for them."""
+    """The inputs of a node whose gradients the pass returns to its caller."""
     exec_info: Any = task.exec_info
     if exec_info is None:
         return ()

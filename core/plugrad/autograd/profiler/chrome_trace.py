@@ -19,7 +19,7 @@ from typing import Any
 
 @dataclass
 class TraceContext:
-    """What events do not know themselves.
+    """Information that events do not hold themselves.
 
     Attributes:
         threads: per thread number its id in the operating system, and its name.

@@ -191,7 +191,7 @@ class EventList(list[Any]):
         self._tree_built = True
 
     def _populate_cpu_children(self) -> None:
-        """On each thread, an event is the child of the smallest one that it lies within.
+        """On each thread, an event is the child of the smallest event that contains it.
 
         If two events overlap, the later one becomes the parent of the next.
         """

@@ -87,14 +87,14 @@ class FunctionEvent(_Totals):
         input_shapes: per argument its shape, a list of them for a list of tensors, [] for what
             is not a tensor; with `record_shapes`.
         stack: ``file(line): function`` of the callers, innermost first; with `with_stack`. A
-            backward node has that of the call that made it.
+            backward node has the stack of the call that made it.
         cpu_memory_usage: bytes allocated less bytes freed while it ran; with `profile_memory`.
         flops: estimated floating point operations; with `with_flops`.
         scope: 0 for calls, 1 for backward nodes, 7 for `record_function`.
         is_async: a `record_function` block that ended on another thread than it began, or before
             another one that began within; it has no children.
         is_user_annotation: it is a `record_function` block.
-        kernel: for an operator of which a variant of the kernel ran, whose that is and its name.
+        kernel: the package and name of the kernel variant that ran, if one did.
     """
 
     def __init__(

@@ -27,12 +27,12 @@ ELEMENTWISE: Final = {"add", "sub", "mul", "div"}
 def estimate_flops(
     name: str, shapes: list[Any] | None, result_shape: tuple[int, ...] | None
 ) -> int:
-    """A multiplication and an addition count one each; 0 for operators that are not known.
+    """A multiplication and an addition count one each; unknown operators count 0.
 
     Args:
         name: the operator's base name, such as ``mm``.
         shapes: the shape of each argument that is a tensor.
-        result_shape: that of the result.
+        result_shape: the shape of the result.
 
     >>> from plugrad.autograd.profiler.flops import estimate_flops
     >>> estimate_flops("mm", [(4, 5), (5, 6)], (4, 6))

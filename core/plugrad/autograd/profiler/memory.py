@@ -26,10 +26,11 @@ class MemoryAccount:
     """Watches arrays through weak references.
 
     Attributes:
-        history: pairs of time (`time.perf_counter_ns`) and bytes that came (or, below 0, went).
+        history: pairs of time (`time.perf_counter_ns`) and bytes allocated (or, if negative,
+            freed).
 
-    An array may be freed on any thread in the middle of anything, so nothing here waits for a lock:
-    each step is one operation on a built-in container.
+    An array may be freed on any thread at any point, so this takes no locks: each step is one
+    operation on a built-in container.
     """
 
     def __init__(self, note: Callable[[Record | None, int], None]) -> None:
@@ -62,7 +63,7 @@ class MemoryAccount:
         try:
             watch: Any = weakref.ref(owner, functools.partial(self._freed, key, nbytes))
         except TypeError:
-            return  # when it goes cannot be known, so it would seem to stay for ever
+            return  # nothing would report when it is freed, so it would seem to stay forever
         self.live[key] = watch
         self._count(record, nbytes)
 

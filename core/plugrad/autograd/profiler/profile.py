@@ -91,7 +91,7 @@ class profile(Scope):
         return self if self.enabled else None
 
     if TYPE_CHECKING:
-        # None is what only programs get that pass `enabled=False`: others need not ask for it.
+        # It is None only with `enabled=False`, so other programs need not check for it.
         def __enter__(self) -> Self | Any: ...
 
     @property

@@ -56,13 +56,13 @@ class Record:
     Attributes:
         what: the operator, or the name of the node, Function or range.
         start, end: nanoseconds of `time.perf_counter_ns`; `end` is 0 while it lasts.
-        first_nr, end_nr: the sequence numbers that nodes made in it have; none if equal. For a
+        first_nr, end_nr: the range of sequence numbers of nodes made in it, empty if equal. For a
             node, its own.
         forward: the call in which this node was made.
-        shapes: one entry per argument, and `result_shape` that of the result, if requested.
+        shapes: one entry per argument, and `result_shape` the result's shape, if requested.
         stack: pairs of code and line number, innermost first, if requested.
-        allocated: bytes allocated less bytes freed, without those of its children.
-        variant: whose variant of the kernel computed the call, and its name; empty for none.
+        allocated: bytes allocated less bytes freed, without its children's.
+        variant: the package and name of the kernel variant that computed the call; empty for none.
         is_async: whether something else lasts longer that began within, or it ended on another
             thread than it began.
     """
@@ -181,7 +181,7 @@ class Recorder(Trace):
             if meta is not None and meta.grad_fn is not None:
                 key = id(meta.grad_fn)
                 known = self.makers.get(key)
-                # What an operator calls comes first, and knows better.
+                # Inner calls end first, and their record is more precise.
                 if known is None or not _covers(known, meta.grad_fn._number):
                     self.makers[key] = record
 
@@ -316,7 +316,8 @@ def _shapes_of(values: Any) -> list[Any]:
 
 
 def _stack(parent: Record | None) -> list[tuple[Any, int]] | None:
-    """The user's frames. What an operator calls has its stack; backward has that of forward."""
+    """The user's frames. Calls within an operator have its stack; backward nodes have the forward
+    call's."""
     outer = parent
     while outer is not None:
         if outer.kind == NODE:

@@ -48,7 +48,7 @@ class _Locks:
         self.renew()
 
     def renew(self) -> None:
-        """Forget who holds what: a fork's child has no other threads."""
+        """Replace all locks: after a fork, the child has no other threads."""
         self.locks = [threading.RLock() for _ in range(STRIPES)]
 
 
@@ -59,7 +59,9 @@ if hasattr(os, "register_at_fork"):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class AccumulateGradBase(Node):
-    """Adds to a leaf's `.grad`. The graph keeps it alive, it the leaf; the leaf knows it weakly.
+    """Adds to a leaf's `.grad`.
+
+    The graph keeps the node alive, and the node keeps the leaf, which refers to it weakly.
 
     `plugrad._tensor.classes.AccumulateGrad` is the class of the instances: native classes have no
     weak references.
@@ -115,9 +117,10 @@ class AccumulateGradBase(Node):
 
 
 def _move(grads: list[TensorBase | None], target: TensorBase) -> None:
-    """Move a gradient to the place of the leaf's.
+    """Give a gradient the placement of the leaf.
 
-    Not under a lock: this may wait for other ranks, which may be threads that need that lock.
+    Call it without a lock: it may wait for other ranks, and these may be threads that need the
+    lock.
     """
     grad = _first(grads)
     array = placed_like(grad._backend_array, target._backend_array)
@@ -146,7 +149,7 @@ def _own(grads: list[TensorBase | None], variable: TensorBase, others: i64) -> T
     if _first(grads)._keyset & FORWARD_AD_BIT:
         # As in PyTorch, it has no tangent then.
         return detached(call_clone(_first(grads)))
-    # Asked before a variable here holds the gradient, too.
+    # Checked before a local variable refers to the gradient, too.
     alone = is_unshared(grads, 0, others)
     grad = _first(grads)
     if alone and not state.grad_layout:
@@ -196,9 +199,10 @@ def _layout_for(variable: TensorBase) -> tuple[int, ...]:
 
 
 def _with_layout_of(grad: TensorBase, variable: TensorBase, fits: bool) -> TensorBase:
-    """A copy whose elements lie in memory as the variable's do; the gradient's may do so, too."""
+    """A copy of the gradient in the variable's memory layout; `fits` if it has that layout
+    already."""
     if grad._keyset & (FUNCTIONALIZE_BIT | MATH_BITS) == FUNCTIONALIZE_BIT:
-        # Nobody writes to its array, so that a tensor of its own will do.
+        # Its array is never written to, so a new tensor around it is sufficient.
         return make_tensor(grad._backend_array, grad.dtype, grad.device, grad._keyset)
     if fits or grad.dtype is not variable.dtype:
         return call_clone(grad)
@@ -219,6 +223,6 @@ def _copy_like(grad: TensorBase, variable: TensorBase) -> TensorBase:
     )
     put_where(copy, variable)
     operators["copy_"](copy, grad)
-    # Nobody has seen it yet: its history of writes begins now.
+    # Nothing else refers to it yet, so its count of writes starts again.
     copy._shared_storage = None
     return copy

@@ -23,7 +23,8 @@ def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:
     meta = materialize_meta(tensor)
     view = tensor._view_info
     if meta.hooks is not None and view is not None and view.creation_meta != CREATION_DEFAULT:
-        # It cannot follow a write to its base: a further hook does not ask what became of it.
+        # Such a view cannot be regenerated after a write to its base, so a further hook skips the
+        # check.
         further: RemovableHandle = register(meta.hooks, hook)
         return further
     node = grad_fn_of(tensor)
@@ -52,7 +53,7 @@ def retain_grad(tensor: TensorBase) -> None:
             "retain_grad() outside of a function being transformed instead."
         )
     meta = materialize_meta(tensor)
-    # Reading this does not regenerate the grad_fn of a view whose base was written to.
+    # Reading this does not regenerate a view's grad_fn after a write to its base.
     if meta.grad_fn is None or meta.retains_grad:
         return
     node = grad_fn_of(tensor)

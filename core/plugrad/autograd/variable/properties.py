@@ -52,7 +52,7 @@ def set_requires_grad(tensor: TensorBase, value: Any) -> None:
 
 
 def requires_grad_(tensor: TensorBase, value: Any) -> None:
-    """`Tensor.requires_grad_`, which may also be asked of a non-leaf that requires grad already.
+    """`Tensor.requires_grad_`; a non-leaf that requires grad already accepts True.
 
     Raises:
         TypeError: `value` is not a bool.
@@ -158,7 +158,7 @@ def data_of(tensor: TensorBase) -> TensorBase:
     result = make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
     result._keyset = keyset
     if tensor._shared_storage is not None:
-        share_storage(result)  # as of a view, whose elements may share memory: writes look at them
+        share_storage(result)  # writes check whether elements share memory, as in expanded views
     note_alias(result, tensor)
     return result
 
@@ -265,7 +265,7 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
     """A leaf of class `cls` that shares the tensor's array: what `nn.Parameter` is."""
     keyset = keyset_without_tangent(tensor)
     made = make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
-    # Not by calling `cls`, whose constructor is its own affair (and is where this is called from).
+    # Calling `cls` would recurse, because its constructor calls this.
     setattr(made, "__class__", cls)  # noqa: B010  # native code knows no assignment to __class__
     made._keyset = keyset
     made._shared_storage = share_storage(tensor)

@@ -34,7 +34,7 @@ def resize_(
     Nothing happens, and no write is counted, if it has the shape already.
 
     Args:
-        memory_format: where the elements are to lie; one that is given is obeyed even then.
+        memory_format: the order of the elements in memory; if given, it is applied even then.
 
     Raises:
         RuntimeError: it requires grad, and is not an inference tensor; a size is negative; the
@@ -109,8 +109,8 @@ def set_(tensor: TensorBase, source: TensorBase | None) -> None:
 
 
 def _move_to(tensor: TensorBase, source: TensorBase) -> None:
-    """Let a tensor lie in another one's memory. Its former views stay where they are; what was
-    saved of it misses it by the version."""
+    """Move a tensor to another one's memory. Its former views keep the old memory; backward notices
+    by the version that the saved tensor has changed."""
     storage = Storage()
     storage.version = version_of(tensor)
     tensor._shared_storage = storage

@@ -11,7 +11,7 @@ from plugrad.graph.view_of_base import set_view_replay, view_replay
 
 
 def is_view_replay_enabled() -> bool:
-    """Whether the grad_fn of a view whose base was written to shows the view's own operators."""
+    """Whether a view's grad_fn shows the view's own operators after a write to its base."""
     return view_replay()
 
 

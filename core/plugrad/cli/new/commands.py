@@ -35,7 +35,7 @@ It installs and passes its tests as it is, and from there you change it.
 
     plugrad new kernels foo
 
-Without options you are asked. Scripts say `--yes`. Nothing that exists is ever overwritten.
+Without options it asks you. Scripts pass `--yes`. It never overwrites existing files.
 """
 
 # Few array libraries have types.
@@ -72,7 +72,7 @@ app = typer.Typer(
     name="new",
     help=HELP,
     cls=Group,
-    add_completion=False,  # that of `plugrad` has it
+    add_completion=False,  # `plugrad` itself has it
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -92,10 +92,10 @@ class Common:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a command found out about the package that is wanted.
+    """A command's answers about the package to write.
 
     Attributes:
-        style: with the command's name, which templates.
+        style: selects the templates, together with the command's name.
         name: of the backend, namespace or package.
         what: the description that is proposed.
         values: for placeholders that only these templates have.
@@ -115,13 +115,13 @@ def _common_options(
     description: Description = None,
     yes: Yes = False,
 ) -> None:
-    """The signature of the options that every command has beside its own."""
+    """The signature of the options that all commands share."""
 
 
 def _command(kind: str) -> Callable[[Callable[..., Chosen]], Callable[..., Chosen]]:
-    """Make a command of a function that asks for what it has of its own.
+    """Make a command from a function that asks for the command's own values.
 
-    The function gets `Questions` and its own options; the command has the common ones, too.
+    The function gets `Questions` and its own options; the command has the common options, too.
     """
 
     def make(ask: Callable[..., Chosen]) -> Callable[..., Chosen]:
@@ -323,7 +323,7 @@ def _create(kind: str, chosen: Chosen, common: Common, questions: Questions) -> 
 def _values(
     name: str, distribution: str, description: str, author: str, license: str
 ) -> dict[str, str]:
-    """What the placeholders common to all templates stand for."""
+    """The values of the placeholders that all templates share."""
     person = re.fullmatch(r"(.*?)\s*<([^<>\s]+@[^<>\s]+)>", author)
     table = {"name": person[1], "email": person[2]} if person else {"name": author}
     fields = ", ".join(f"{key} = {_quoted(value)}" for key, value in table.items() if value)
@@ -361,7 +361,7 @@ def _certificate(kind: str, name: str, distribution: str) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """As a TOML basic string, of which JSON's are a part."""
+    """As a TOML basic string; JSON's strings are a subset."""
     return json.dumps(text, ensure_ascii=False)
 
 

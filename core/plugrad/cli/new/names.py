@@ -69,7 +69,7 @@ def check_namespace(name: str) -> None:
         raise ScaffoldError(f"the namespace {name!r} has operators already: choose another name")
     import plugrad
 
-    # Not hasattr: that would ask every plugin.
+    # Not hasattr, which would load every plugin.
     modules = {module.name for module in pkgutil.iter_modules(plugrad.__path__)}
     if name in PUBLISHED or name in modules or name in dir(plugrad):
         raise ScaffoldError(f"plugrad.{name} exists already: choose another name")
@@ -109,7 +109,7 @@ def check_distribution(distribution: str) -> None:
         raise ScaffoldError(f"a package {package!r} can be imported already: choose another name")
 
 
-# Libraries whose functions follow the standard in another module only.
+# Libraries with another module that follows the standard.
 STANDARD_MODULES: Final = {
     name: f"array_api_compat.{name}" for name in ("torch", "cupy", "dask.array")
 }
@@ -139,7 +139,8 @@ def check_module(name: str) -> None:
 
 
 def distribution_of(module: str) -> str:
-    """What to pip install for a module: what is installed knows; otherwise the names agree."""
+    """What to pip install for a module: the installed distribution that provides it, else its
+    name."""
     top = module.partition(".")[0]
     provided = importlib.metadata.packages_distributions().get(top)
     return normalized(provided[0] if provided else top)

@@ -15,7 +15,7 @@ from typing import Final
 
 from plugrad.cli.new.names import ScaffoldError
 
-# What may stand in the target already: a repository that was made for the package.
+# What the target may already contain: a repository that was made for the package.
 ALLOWED: Final = frozenset({".git"})
 
 # File in the package -> template. `$package` and `$name` in file names are replaced too.

@@ -1,4 +1,4 @@
-"""Asks for values that no option gave, on a terminal; elsewhere the defaults are used."""
+"""Asks for values that no option gave if there is a terminal, else uses the defaults."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Check = Callable[[str], object]
 
 
 def is_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether there is a terminal to ask in."""
     return sys.stdin.isatty()
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Where answers come from: options first, then the user, then the defaults.
+    """The sources of answers: options first, then the user, then the defaults.
 
     Attributes:
         asking: whether the user is asked.
@@ -66,7 +66,8 @@ class Questions:
 
 
 def git_author() -> str:
-    """Name and address as git knows them, ``Ada Lovelace <ada@example.org>``; empty without git."""
+    """Name and address from git's configuration, ``Ada Lovelace <ada@example.org>``; empty without
+    git."""
     if shutil.which("git") is None:
         return ""
     name, address = (_git_config(key) for key in ("user.name", "user.email"))

@@ -62,7 +62,7 @@ class ActiveBackend:
         return self.sources.raw(name, overload)
 
     def candidates(self, name: str, overload: str) -> list[Candidate]:
-        """The kernels that serve an operator, in the order in which they are asked."""
+        """The kernels of an operator, in the order in which they are tried."""
         return self.sources.candidates(name, overload)
 
     @property
@@ -126,9 +126,9 @@ class ActiveBackend:
         conflict: Callable[[str, list[str]], Any] | None,
         features: Mapping[str, bool] | None = None,
     ) -> None:
-        """In one step, replace the kernels that others provided before by those that they provide
-        now, and set whose kernel comes first for which operators: see `KernelSources`. Without
-        `features`, variants may use the same features as before."""
+        """In one step, replace the kernels from other packages, and set which package's kernel
+        comes first for which operators: see `KernelSources`. Without `features`, variants may use
+        the same features as before."""
         if self.sources.settle(brought, chosen, conflict, features):
             _tell_change()
 
@@ -156,7 +156,7 @@ class ActiveBackend:
         return found
 
     def new_generator(self, index: int) -> Any:
-        """A random generator of the backend's, which tells its device as `device`."""
+        """A random generator of the backend's with the device as its attribute `device`."""
         made = self.backend.make_generator(index)
         with contextlib.suppress(AttributeError):  # a class without room for it
             made.device = self.device(index)
@@ -208,10 +208,10 @@ class ActiveBackend:
         return found
 
     def taken(self, value: Any, operator: str) -> Any:
-        """A kernel's result as an array of the `array_type`, which it need not be.
+        """A kernel's result as an array of the `array_type`, converted if necessary.
 
         Raises:
-            TypeError: it is none; the message names the operator, and whose kernel it is.
+            TypeError: it is not an array; the message names the operator and the kernel's package.
         """
         if type(value) is self.array_type:
             return value
@@ -225,11 +225,11 @@ class ActiveBackend:
             raise self.returned(operator, f"no array: {error}") from error
 
     def returned(self, operator: str, what: str) -> TypeError:
-        """The error about what a kernel returned; it says whose kernel that is."""
+        """The error about a kernel's result; it names the kernel's package."""
         return TypeError(f"{self.kernels_of(operator)} for {operator!r} returned {what}")
 
     def kernels_of(self, operator: str) -> str:
-        """Words for whose kernel serves an operator with this qualified name, or did last."""
+        """A description of the kernel that computes the operator with this name, or did so last."""
         name, _, overload = operator.removeprefix("plugrad::").partition(".")
         raw = self.raw_kernel(name, overload)
         found = self.candidates(name, overload)
@@ -261,7 +261,7 @@ class ActiveBackend:
 
 @final
 class _Hooks:
-    """What the plugin layer above tells this one: how to find backends, and the default device."""
+    """Set by the plugin layer above: how to find backends, and the default device."""
 
     def __init__(self) -> None:
         self.loader: Callable[[str], Backend | None] | None = None
@@ -305,8 +305,8 @@ def set_change_listener(listener: Callable[[], None]) -> None:
 def set_activation_hooks(
     configure: Callable[[Backend], None] | None, complete: Callable[[ActiveBackend], None] | None
 ) -> None:
-    """`configure(backend)` is called before the kernels of a backend are read, `complete(active)`
-    before and after it becomes known, which may be more than once."""
+    """Call `configure(backend)` before the kernels of a backend are read, and `complete(active)`
+    before and after it is registered, possibly more than once."""
     _hooks.configure = configure
     _hooks.complete = complete
 
@@ -327,7 +327,7 @@ def _tell_change() -> None:
 
 
 def activate_backend(backend: Backend) -> ActiveBackend:
-    """Register a backend: hand out its dispatch bits, make its kernels known.
+    """Register a backend: assign its dispatch bits and register its kernels.
 
     Raises:
         TypeError: `backend` is not a Backend.
@@ -343,8 +343,8 @@ def activate_backend(backend: Backend) -> ActiveBackend:
     known = _known(backend)
     if known is not None:
         return known
-    # Not under the lock: what a plugin does here may import modules, whose locks other threads may
-    # hold that wait for this one.
+    # Not under the lock: plugins may import modules here, and another thread may hold an import
+    # lock while it waits for this lock.
     if _hooks.configure is not None:
         _hooks.configure(backend)
     active = ActiveBackend(backend)
@@ -383,7 +383,7 @@ def _known(backend: Backend) -> ActiveBackend | None:
 
 
 def deactivate_backend(name: str) -> None:
-    """Forget an active backend; its dispatch bits stay its own as long as there are others."""
+    """Remove an active backend; its dispatch bits are reused only when no others are free."""
     with _lock:
         if _active.pop(name, None) is not None:
             retire_backend_key(name)
@@ -454,7 +454,7 @@ def default_device() -> Device:
 
 
 def canonical_device(device: object) -> Device:
-    """A device whose backend is loaded and whose index is valid; None means the default."""
+    """A device with a loaded backend and a valid index; None means the default."""
     if device is None:
         return default_device()
     if device is CPU and "cpu" in _active:

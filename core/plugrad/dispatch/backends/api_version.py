@@ -58,12 +58,12 @@ def check_api_version(
     *,
     current: tuple[int, int] = API_VERSION,
 ) -> tuple[int, int]:
-    """The version as a tuple, if something that was written for it works with this plugrad.
+    """The version as a tuple, if plugins written for it work with this plugrad.
 
     Args:
-        version: what the plugin says: ``(major, minor)``, or an integer.
+        version: the plugin's declaration: ``(major, minor)``, or an integer.
         who: the subject of the error's sentence, such as ``backend 'foo'``.
-        distribution: what to pip install, empty if that is not known.
+        distribution: what to pip install, empty if unknown.
         current: the version to compare with.
 
     Raises:

@@ -6,7 +6,7 @@ Running a decomposition shows which operators it calls; `tools/needs.py` writes 
 
 from __future__ import annotations
 
-# Interpreted: asked by commands, tests and errors, never by a call.
+# Interpreted: used by commands, tests and errors, never during a call.
 import functools
 import json
 from collections.abc import Iterable, Mapping
@@ -35,9 +35,9 @@ class Availability:
     Attributes:
         kind: "native", it has a kernel; "derived", an in-place operator that computes the
             functional one and copies; "decomposed", made of operators that are available in turn;
-            "missing", none of these.
+            "missing", otherwise.
         missing: if it is missing, the names of the operators that would make it available if the
-            backend had kernels for them: its own name where there is no decomposition.
+            backend had kernels for them: its own name if it has no decomposition.
     """
 
     kind: str
@@ -91,7 +91,7 @@ def learn_needs(table: Mapping[str, Iterable[str]]) -> None:
 
 
 def needs_of(op: Operator) -> tuple[Operator, ...] | None:
-    """The operators that a decomposition calls directly; None if this is not known."""
+    """The operators that a decomposition calls directly; None if unknown."""
     name = short_name(op)
     names = _learned.get(name) if "::" in name else needs().get(name)
     if names is None:
@@ -111,7 +111,7 @@ def has_kernel(op: Operator, active: ActiveBackend) -> bool:
 
 
 class _Search:
-    """Follows what operators are made of down to the backend's kernels; each one once."""
+    """Follows decompositions down to the backend's kernels; visits each operator once."""
 
     def __init__(self, active: ActiveBackend) -> None:
         self.active = active
@@ -121,7 +121,7 @@ class _Search:
         name = op.qualified_name
         found = self.known.get(name)
         if found is None:
-            # What is made of itself in the end hangs on what else it is made of.
+            # Assumed within a cycle, so that the cycle's other operators decide.
             self.known[name] = Availability(DECOMPOSED)
             found = self.known[name] = self._look(op)
         return found

@@ -66,7 +66,7 @@ class Backend:
     def from_array_namespace(xp: Any, name: str | None = None, **options: Any) -> Any:
         """A complete backend from a namespace of the Python array API standard, 2023.12 or later.
 
-        Its kernels are the namespace's functions; other operators are made of them. See
+        Its kernels are the namespace's functions; other operators are decomposed into them. See
         `plugrad.plugins.array_namespace.ArrayNamespaceBackend` for the options.
         """
         if _namespaces.make is None:
@@ -173,7 +173,7 @@ class Backend:
 
     def is_local(self, array: Any) -> bool:
         """Whether this process can read all elements of an array without other processes. A tensor
-        whose array is not local prints without them."""
+        prints without its elements if its array is not local."""
         return True
 
     def run_again(self, kernel: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
@@ -185,9 +185,9 @@ class Backend:
         raise error
 
     def printed(self, array: Any) -> str | None:
-        """The text of a tensor with this array; None: its elements, as for any tensor.
+        """The text of a tensor with this array; None prints its elements, as for any tensor.
 
-        For arrays whose elements one process cannot read alone.
+        It is for arrays that one process cannot read alone.
         """
         return None
 
@@ -256,8 +256,7 @@ class Backend:
     def features(self, capability: str) -> Mapping[str, bool]:
         """The hardware features that variants of kernels may require: by name, whether usable.
 
-        The backend does not know other names; a variant that requires one has a wrong
-        declaration.
+        Other names are unknown; a variant that requires one has a wrong declaration.
 
         Args:
             capability: `cpu_capability` of the configuration, for backends that compute on the
@@ -279,7 +278,7 @@ class Backend:
         return True
 
     def strides(self, array: Any) -> tuple[int, ...]:
-        """Strides in elements; by default those of a contiguous array."""
+        """Strides in elements; by default a contiguous array's."""
         strides: list[int] = []
         step = 1
         for size in reversed(array.shape):
@@ -381,9 +380,9 @@ class Backend:
     def current_stream(self, index: int) -> Any:
         """The calling thread's current stream of a device.
 
-        For backends whose devices have several streams, of which each thread chooses one. They
-        override `use_stream` and `record_stream`, too. The engine then runs a node on the
-        stream of its forward call, and orders the streams with events.
+        For backends that have several streams per device; each thread chooses one. They override
+        `use_stream` and `record_stream`, too. The engine then runs a node on the stream of its
+        forward call, and orders the streams with events.
 
         Streams are hashable, equal if they are the same, and have two methods, which any thread
         may call: ``record_event()`` returns an event after the work queued so far, and
@@ -478,9 +477,9 @@ class DeviceQueue:
     """The engine's interface to one device: tasks, and the order between streams of work.
 
     Every device other than the host has a thread in the engine, which takes nodes from this queue.
-    The defaults suit a backend whose kernels return when their work is done. An asynchronous
-    backend overrides `activate`, the events, `fork` and `join`. If threads choose among several
-    streams (`Backend.current_stream`), `activate` is sufficient: the engine orders the streams.
+    The defaults suit a backend with synchronous kernels. An asynchronous backend overrides
+    `activate`, the events, `fork` and `join`. If threads choose among several streams
+    (`Backend.current_stream`), `activate` is sufficient: the engine orders the streams.
 
     Attributes:
         ready: the engine's priority queue behind `push` and `pop`.

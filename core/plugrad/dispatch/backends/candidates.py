@@ -56,7 +56,7 @@ class Candidate:
 
 @final
 class Candidates:
-    """Kernels of which each serves every call that it does not decline.
+    """Kernels that are tried in order until one does not decline.
 
     Attributes:
         ran: the one that computed last, for messages; other threads may have changed it.
@@ -79,13 +79,13 @@ class Candidates:
 
 @final
 class _Settled:
-    """The candidates of one dtype.
+    """The candidates for one dtype.
 
     Attributes:
         native: the backend's own dtype.
         least: the number of elements below which no variant runs; negative if there are none.
-        sized: whether it depends on the number of elements which of them run.
-        asked: whether the variants were asked if they can be used here.
+        sized: whether the number of elements decides which of them run.
+        asked: whether it has been checked that the variants can be used here.
     """
 
     def __init__(self, native: Any, found: list[Candidate]) -> None:
@@ -142,7 +142,7 @@ class VariantChoice:
         self.backend = backend
         self.array_type: Any = backend.array_type
         plain = [each for each in found if each.variant is None]
-        # What computes small calls: nothing stands between it and the caller but a comparison.
+        # Computes small calls, at the cost of only one comparison.
         self.rest: Any = None
         if len(plain) == 1:
             self.rest = plain[0].kernel
@@ -244,7 +244,7 @@ class VariantChoice:
             if candidate.contiguous and not self._contiguous(args):
                 continue
             if first is not None:
-                # Who serves what the first one declines, being asked again, is found at each call.
+                # If the first one declines later, each call searches for the next one.
                 return Lowered(first.kernel, args, self, False, first.joins())
             first = candidate
         if first is None:
@@ -285,7 +285,7 @@ class VariantChoice:
         return settled
 
     def _ask(self, native: Any, settled: _Settled) -> _Settled:
-        """Leave out the variants that cannot be used here: asked at the first large call."""
+        """Leave out the variants that cannot be used here; runs at the first large call."""
         found: list[Candidate] = []
         for each in settled.found:
             variant = each.variant
@@ -320,7 +320,7 @@ def last_of(raw: Any, found: list[Candidate]) -> Candidate | None:
 
 
 def tells_itself(raw: Any) -> bool:
-    """Whether a raw kernel tells itself who of several has declined."""
+    """Whether a raw kernel itself reports which of its candidates has declined."""
     return isinstance(raw, (Candidates, VariantChoice))
 
 
@@ -330,14 +330,14 @@ def plain(found: list[Candidate]) -> list[Candidate]:
 
 
 def note_declined(operator: str, owner: str) -> None:
-    """Tell the thread's listener that a kernel has declined a call."""
+    """Notify the thread's listener that a kernel has declined a call."""
     trace = current_state().trace
     if trace is not None:
         trace.decline(operator, owner)
 
 
 def note_variant(operator: str, candidate: Candidate) -> None:
-    """Tell the thread's listener which variant has computed a call."""
+    """Notify the thread's listener which variant has computed a call."""
     trace = current_state().trace
     if trace is not None:
         trace.choose(operator, candidate.called)

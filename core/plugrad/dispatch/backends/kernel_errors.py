@@ -68,7 +68,7 @@ def unlike_values(shape: Sequence[int], wanted: Sequence[int] | str) -> RuntimeE
     """The error for values that do not broadcast to their target.
 
     Args:
-        wanted: the shape of that, or words for it where the shape is not known.
+        wanted: the target's shape, or words for it if the shape is unknown.
     """
     what = wanted if isinstance(wanted, str) else f"indexing result of shape {list(wanted)}"
     return RuntimeError(
@@ -88,10 +88,10 @@ def no_one_hot_class(value: int) -> RuntimeError:
 
 
 def one_hot_classes(least: int, largest: int, classes: int) -> int:
-    """How many classes `one_hot` has, of which -1 means just as many as needed.
+    """The number of classes of `one_hot`; -1 means as many as needed.
 
     Raises:
-        RuntimeError: the values are not among them.
+        RuntimeError: a value is not one of the classes.
     """
     if least < 0:
         raise no_one_hot_class(least)

@@ -22,10 +22,10 @@ class Brought:
     """Kernels for a backend from another package.
 
     Attributes:
-        owner: who provides them: a distribution with its version.
+        owner: the distribution that provides them, with its version.
         table: the kernels, by operator's name.
-        preferred: whether they count before the backend's own.
-        variants: those it provides, in the order in which they are asked.
+        preferred: whether they come before the backend's own.
+        variants: its variants, in the order in which they are tried.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class Brought:
 
 @final
 class KernelSources:
-    """The kernels that there are for one backend, and which of them are used.
+    """The kernels for one backend, and which of them are used.
 
     Attributes:
         own: the backend's own kernels.
-        origin: the package that provides those.
+        origin: the package that provides them.
         brought: the kernels of other packages, preferred ones first, in their order.
-        chosen: by operator's name, with or without overload, the owner whose kernel comes first.
+        chosen: by operator's name, with or without overload, the package that comes first.
         conflict: makes a placeholder for a kernel that several others provide, from the operator's
             name and the owners.
         features: the hardware features that variants may use, by name; false if they may not.
@@ -111,7 +111,7 @@ class KernelSources:
         return raw
 
     def candidates(self, name: str, overload: str) -> list[Candidate]:
-        """The kernels that serve an operator, in the order in which they are asked."""
+        """The kernels of an operator, in the order in which they are tried."""
         found = self._claims(name, overload, True)
         own = self._own(name, overload)
         others = self._claims(name, overload, False)
@@ -126,7 +126,7 @@ class KernelSources:
         variants = self._variants(name, overload, owner)
         first = [each for each in [*found, *others] if owner and each.owner == owner][:1]
         if owner and (first or variants):
-            # Nobody else's variants stand before what was chosen.
+            # Only the chosen package's own variants come before its kernel.
             rest = [each for each in found if each.owner and each.owner != owner]
             return [*variants, *first, *rest]
         if not variants:

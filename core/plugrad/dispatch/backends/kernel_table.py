@@ -56,10 +56,10 @@ def kernel_table(source: object) -> dict[str, Callable[..., Any]]:
             - a module: its functions marked with `kernel`; if none is, every public function that
               is defined there (or listed in `__all__`), under its own name;
             - an object, or a class to be made one of, with methods marked with `kernel`;
-            - a list of such sources, of which later ones win.
+            - a list of such sources; later ones take precedence.
 
     Raises:
-        TypeError: it is nothing of that, or something in it cannot be called.
+        TypeError: it is none of these, or something in it cannot be called.
     """
     if isinstance(source, Mapping):
         table = dict(source)
@@ -90,7 +90,7 @@ def kernel_table(source: object) -> dict[str, Callable[..., Any]]:
 
 
 def joined_tables(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-    """The union of tables of kernels, each of which comes with a name.
+    """The union of named tables of kernels.
 
     Raises:
         RuntimeError: two define the same operator.
@@ -116,7 +116,7 @@ def joined_tables(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, 
 
 
 def package_kernels(package: str) -> dict[str, Callable[..., Any]]:
-    """All kernels of a package whose modules each have a mapping `KERNELS`, or none.
+    """All kernels of a package: the union of the mappings `KERNELS` of its modules.
 
     Raises:
         RuntimeError: two of the modules define the same operator.

@@ -28,5 +28,5 @@ def is_primitive(op: Operator) -> bool:
 
 
 def core_primitives() -> list[Operator]:
-    """What a backend needs for all operators of level core: those are made of these."""
+    """The primitives from which all operators of level core can be composed."""
     return [op for op in all_operators() if op.level == "core" and is_primitive(op)]

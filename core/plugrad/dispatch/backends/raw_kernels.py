@@ -12,9 +12,9 @@ from plugrad.dispatch.operator import Operator, declared_operators
 def raw_kernel_of(op: Operator, active: ActiveBackend) -> Any:
     """The kernel of a backend's tables that computes an operator, or None.
 
-    One that stands under a base name serves all overloads, but no composition beside an overload
-    that is none: `var` is made for `var.correction`; what `var(input, unbiased)` takes it does not
-    know.
+    A kernel under a base name computes all overloads, except compositions next to an overload that
+    is not one: `var` computes `var.correction`, but does not know the arguments of `var(input,
+    unbiased)`.
     """
     raw = active.raw_kernel(op.kernel_name, op.overload)
     if raw is None or op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is None:

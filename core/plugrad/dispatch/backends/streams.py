@@ -27,11 +27,11 @@ class DeviceStreams:
 
 @final
 class Streams:
-    """What is known of devices with streams.
+    """The devices with streams.
 
     Attributes:
-        active: whether there are any: the one thing that programs without them look at.
-        devices: those that were asked about, with their streams; None for one that has none.
+        active: whether there are any; programs without streams check only this.
+        devices: the devices that were looked up, with their streams; None for a device without.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Batching rules: how operators work on tensors with one more dimension, the batch.
 
-A rule computes an operator for all elements of a batch at once:
+A rule computes an operator for the whole batch at once:
 
     rule(info, in_dims, *args) -> (output, out_dims)
 
@@ -11,7 +11,7 @@ the output: the batch dimension, or None for outputs that do not depend on the b
 returns NotImplemented leaves these arguments to the operator's decomposition.
 
 A rule calls operators; it does not deal with levels or gradients. A view operator's rule returns a
-view. In-place operators need no rule: they use that of the functional operator, and its result is
+view. In-place operators need no rule: they use the functional operator's rule, and its result is
 written back.
 """
 

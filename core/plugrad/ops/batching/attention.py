@@ -1,4 +1,4 @@
-"""Rules of attention, whose leading dimensions broadcast."""
+"""Rules of attention; its leading dimensions broadcast."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -29,7 +29,7 @@ def operator_named(name: str) -> Callable[..., Any]:
 
 
 def _like(name: str) -> Rule:
-    """The rule of an operator whose result has the shape of its tensor."""
+    """The rule of an operator that returns a tensor of its argument's shape."""
     function = operator_named(name)
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, *args: Any) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ def logical_sizes(tensor: Tensor, dim: int | None) -> tuple[int, ...]:
 
 
 def moved(tensor: Tensor, source: int, destination: int) -> Tensor:
-    """A view with one dimension in another place; the tensor itself if it is there already."""
+    """A view with one dimension moved; the tensor itself if the dimension is in place already."""
     ndim = len(sizes_of(tensor))
     source, destination = source % ndim, destination % ndim
     if source == destination:
@@ -96,7 +96,7 @@ def physical_dims(dims: Iterable[int], rank: int) -> tuple[int, ...]:
 
 
 def place(dim: int, batch_dim: int) -> int:
-    """A logical dimension, counted from the front, in a tensor whose batch's one is anywhere."""
+    """The position, counted from the front, of a logical dimension in a batched tensor."""
     return dim if dim < batch_dim else dim + 1
 
 

@@ -1,8 +1,8 @@
-"""Batching rules of operators that compute each element from those at the same place.
+"""Batching rules of operators that compute each element from the elements at the same place.
 
 With the batch's dimension first, broadcasting does all the work. Only promotion needs care: a
-tensor without logical dimensions has one in its array, and would take part in promotion like a
-tensor with dimensions.
+tensor without logical dimensions has one in its array, and would be promoted like a tensor with
+dimensions.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _common_dtype(operands: list[tuple[Tensor, int | None]]) -> DType | None:
 def clone(
     info: Any, in_dims: tuple[Any, ...], self: Tensor, memory_format: Any
 ) -> tuple[Tensor, int]:
-    """Contiguous is a copy of which every element of the batch is so."""
+    """A copy in which every element of the batch is contiguous."""
     if memory_format is contiguous_format:
         return C.call_clone(moved(self, in_dims[0], 0), memory_format), 0
     if memory_format is not None and memory_format.order:
@@ -163,8 +163,8 @@ _NAMES: Final = frozenset([
     "hardshrink", "hardshrink_backward", "softshrink", "softshrink_backward",
     "_dirichlet_grad", "_standard_gamma_grad",
 ])  # fmt: skip
-# Made of others, but one operator to a backend that has a kernel for it: mapped as one, so that
-# the kernel runs.
+# Composites that a backend may have kernels for; they are mapped as one operator so that the kernel
+# runs.
 _WHOLE: Final = frozenset([
     "celu", "copysign", "deg2rad", "hardsigmoid", "hardswish", "isneginf", "isposinf", "isreal",
     "ldexp", "logaddexp2", "logit", "mish", "rad2deg", "relu6", "selu", "sinc", "square",

@@ -56,7 +56,7 @@ def embedding_dense_backward(
 ) -> tuple[Any, Any]:
     size = info.batch_size
     if dims[1] is None:
-        # One table, whose rows are as long as those of all elements of the batch together.
+        # One table; its rows are the joined rows of all elements of the batch.
         side_by_side = moved(grad_output, dims[0], -2)
         sizes = sizes_of(side_by_side)
         rows = F.reshape(side_by_side, (*sizes[:-2], size * sizes[-1]))
@@ -64,7 +64,7 @@ def embedding_dense_backward(
             rows, indices, num_weights, padding_idx, scale_grad_by_freq
         )
         return F.reshape(found, (num_weights, size, sizes[-1])), 1
-    # One table, with the rows of one element of the batch below those of another.
+    # One table; the rows of the batch's elements are stacked.
     grad = spread(grad_output, dims[0], size)
     front = cast(to_front(indices, dims[1]), int64)
     shape = (size,) + (1,) * (front.ndim - 1)

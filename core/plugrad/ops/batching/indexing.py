@@ -44,7 +44,7 @@ def _lined_spread(info: VmapInfo, tensor: Tensor, dim: int | None) -> Tensor:
 
 def _for_each(index: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """One vector of indices for each element, [B, n], as `gather` and `scatter` take them: `sizes`
-    are those of the tensor that they read or write, in which `dim` has size n."""
+    are the sizes of the tensor that they read or write, with size n along `dim`."""
     shape = [1] * len(sizes)
     shape[0], shape[dim] = sizes_of(index)
     return F.expand(F.reshape(index, shape), sizes)
@@ -217,8 +217,8 @@ def masked_scatter(
     given = F.flatten(_lined_spread(info, source, dims[2]), 1)
     if sizes_of(given)[1] == 0:  # enough where the masks hold nothing, which the operator checks
         return F.masked_scatter(target, where, F.reshape(given, (0,))), 0
-    # Each place that is written to takes the element after that of the place before. One too many
-    # is out of range.
+    # Each masked place takes the next element of the source. If there are too few, the index is out
+    # of range.
     flat = F.flatten(lined(where, len(shape)), 1)
     order = F.where(flat, F.cumsum(flat, 1) - 1, 0)
     taken = F.reshape(F.gather(given, 1, order), whole)

@@ -265,7 +265,7 @@ def native_batch_norm(info: VmapInfo, dims: Dims, *args: Any) -> tuple[Any, Any]
     folded = _folded(info, dims, args[:5])
     for place, (target, _) in enumerate(targets, 3):
         if target is not None:
-            # What is written to is a copy, for a batch may not lie as channels do.
+            # Written to as a copy, because a batch may not have the channels' memory layout.
             folded[place] = F.clone(folded[place])
     out, mean, invstd = F.native_batch_norm(*folded, *args[5:])
     for (target, dim), written in zip(targets, folded[3:], strict=False):

@@ -48,7 +48,7 @@ def _apart(info: VmapInfo, found: Tensor, given: Ints, more: int = 0) -> Tensor:
 
 
 def _like(info: VmapInfo, x: Tensor, dim: int | None, spatial: int) -> Tensor:
-    """Images of whose elements nothing is asked: only the sizes count."""
+    """Images that are used only for their sizes."""
     sizes = logical_sizes(x, dim)
     split = len(sizes) - spatial - 1
     folded = (info.batch_size * math.prod(sizes[:split]), *sizes[split:])

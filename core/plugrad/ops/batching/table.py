@@ -45,7 +45,7 @@ class VmapInfo:
 def with_settings(rule: Rule) -> Rule:
     """A rule, named like its operator, that gets the operator's settings as one object.
 
-    `dims` are still those of the schema.
+    `dims` still follow the schema.
     """
     gathered = GATHERED[rule.__name__]
 
@@ -93,8 +93,8 @@ def _find(op: Operator) -> Rule | None:
         found = rules.get(op.full_name)
         if found is not None:
             return found
-        # One made of others is mapped by what it calls, unless a rule is meant for just this
-        # overload, or it is computed element by element.
+        # A composite is mapped through the operators it calls, unless a rule is meant for just this
+        # overload, or it is elementwise.
         if op.name in rules and op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD) is None:
             return rules[op.name]
     return importlib.import_module("plugrad.ops.batching.elementwise").rule_for(op)  # type: ignore[no-any-return]

@@ -35,7 +35,7 @@ Sizes = tuple[int, ...]
 
 def _in_another_shape(call: Callable[..., Any]) -> Rule:
     def rule(info: Any, in_dims: Dims, self: Tensor, size: Sizes) -> tuple[Any, Any]:
-        # Here, because -1 may not take part of the batch's dimension.
+        # Inferred here, because -1 must not include the batch dimension.
         whole = prepare.infer_size(tuple(size), math.prod(logical_sizes(self, in_dims[0])))
         return call(moved(self, in_dims[0], 0), (info.batch_size, *whole)), 0
 
@@ -66,8 +66,7 @@ def t(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:
 
 
 def _ones(self: Tensor, batch_dim: int, dims: Any) -> Sizes:
-    """Those of the given logical dimensions, or of all, with size 1, counted with the batch
-    dimension."""
+    """The given logical dimensions, or all, that have size 1, counted with the batch dimension."""
     sizes = logical_sizes(self, batch_dim)
     chosen = range(len(sizes)) if dims is None else [wrap_dim(dim, len(sizes)) for dim in dims]
     if len(set(chosen)) < len(chosen):

@@ -1,1 +1,1 @@
-"""Operators made of other operators; one module per operator family."""
+"""Operators composed of other operators; one module per operator family."""

@@ -1,4 +1,4 @@
-"""Activation functions made of others, and decompositions for backends without the kernels."""
+"""Composite activation functions, and decompositions for backends without the kernels."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

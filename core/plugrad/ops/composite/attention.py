@@ -131,7 +131,7 @@ def _repeated(tensor: Tensor, heads: int) -> Tensor:
 def attention_weights(
     query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
 ) -> Tensor:
-    """All of them, (*, L, S), by ordinary operators; a row of which nothing takes part is zero."""
+    """All weights, (*, L, S), by ordinary operators; a fully masked row is zero."""
     scores = masked_scores(query * scale, key, attn_mask, is_causal, 0)
     if attn_mask is None:
         return F.softmax(scores, -1)
@@ -143,8 +143,8 @@ def attention_weights(
 def masked_scores(
     query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, start: int
 ) -> Tensor:
-    """Products of rows with a block of columns that begins at `start`, -inf where a pair does not
-    take part. The mask is that of the block."""
+    """Products of rows with a block of columns that begins at `start`, -inf for masked pairs. The
+    mask covers only the block."""
     scores = F.matmul(query, key.transpose(-2, -1))
     rows, columns = sizes_of(query)[-2], sizes_of(key)[-2]
     if attn_mask is not None:
@@ -160,7 +160,7 @@ def masked_scores(
 
 
 def mask_block(attn_mask: Tensor | None, start: int, size: int) -> Any:
-    """The columns of a mask that belong to a block; a single one stands for all."""
+    """The columns of a mask that belong to a block; a single column applies to all."""
     if attn_mask is None:
         return None
     wide = attn_mask if attn_mask.dtype is bool_ else widened(attn_mask)
@@ -168,7 +168,7 @@ def mask_block(attn_mask: Tensor | None, start: int, size: int) -> Any:
 
 
 def _blocks(rows: int, columns: int, is_causal: bool) -> list[tuple[int, int]]:
-    """Starts and sizes of blocks of columns, without those that no row takes part in."""
+    """Starts and sizes of blocks of columns, without blocks that are masked for every row."""
     used = min(columns, rows) if is_causal else columns
     return [(start, min(_BLOCK, used - start)) for start in range(0, used, _BLOCK)]
 
@@ -207,7 +207,7 @@ def attention_by_blocks(
             start,
         )
         found = F.maximum(most, scores.amax((-1,), True))
-        # Where nothing took part up to now, the maximum is -inf, and no number to subtract.
+        # Where everything so far is masked, the maximum is -inf, which must not be subtracted.
         shift = F.masked_fill(found, found == -math.inf, 0.0)
         weights: Any = F.exp(scores - shift)
         keep = F.exp(most - shift)

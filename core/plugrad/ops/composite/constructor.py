@@ -24,7 +24,7 @@ def constructed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     """
     state = current_state()
     before = state.overrides_off
-    # Nobody overrides how an object is made.
+    # Overrides do not apply to the construction of an object.
     state.overrides_off = before | ALL_OFF
     try:
         return _made(args, kwargs)

@@ -33,9 +33,10 @@ def einsum(*args: Any) -> Any:
 
     Args:
         equation: such as ``"bij,bjk->bik"``: a letter for each dimension of each operand, then the
-            dimensions of the result. Letters that are missing there are summed over; without an
-            arrow the result has, in alphabetical order, those that appear once. ``...`` stands for
-            any leading dimensions and broadcasts; a letter twice in one operand takes the diagonal.
+            dimensions of the result. Letters that the result lacks are summed over. Without an
+            arrow, the result has the letters that appear once, in alphabetical order. ``...``
+            stands for any leading dimensions and broadcasts; a letter twice in one operand takes
+            the diagonal.
         operands: the tensors, one by one or as a list. Instead of an equation each may be followed
             by a list of integers in [0, 52) or ``...``, and the last one by the result's.
 
@@ -390,7 +391,7 @@ def _contract_pair(
     right = _arrange(right, right_labels, batch, inner, columns, sizes)
     product = F.bmm(left, right) if batch else _mm(left, right)
     labels = batch + rows + columns
-    # A label of which both operands have size 1 keeps that size in the product.
+    # A label with size 1 in both operands keeps that size in the product.
     return product.reshape(tuple([sizes[label] for label in labels])), labels
 
 

@@ -1,4 +1,4 @@
-"""Indexing operators made of other ones; all reading and writing is based on `take`."""
+"""Composite indexing operators; all reading and writing is based on `take`."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -1,4 +1,4 @@
-"""Products that are made of `mm`, `bmm`, `mv` and `dot`."""
+"""Products that are composed of `mm`, `bmm`, `mv` and `dot`."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

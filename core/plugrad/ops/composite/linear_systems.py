@@ -1,6 +1,6 @@
-"""Linear systems with vectors, inverses and powers, made of the solution of A @ X = B.
+"""Linear systems with vectors, inverses and powers, based on the solution of A @ X = B.
 
-A backend without its own solver uses that of the host.
+A backend without its own solver uses the host's.
 """
 
 # Tensor dunders may return NotImplemented: Any.

@@ -1,4 +1,4 @@
-"""Loss functions made of other operators, and decompositions of fused ones."""
+"""Loss functions composed of other operators, and decompositions of fused ones."""
 
 # mypy: disable-error-code="no-any-return"
 

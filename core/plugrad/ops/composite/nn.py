@@ -1,4 +1,4 @@
-"""Layers as functions, made of the operators that have kernels."""
+"""Layers as functions, composed of the operators that have kernels."""
 
 # mypy: disable-error-code="no-any-return"
 

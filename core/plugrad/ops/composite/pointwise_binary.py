@@ -1,4 +1,4 @@
-"""Elementwise arithmetic that is made of other operators."""
+"""Elementwise arithmetic that is composed of other operators."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

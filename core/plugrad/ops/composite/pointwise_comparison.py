@@ -1,4 +1,4 @@
-"""Comparisons made of others."""
+"""Comparisons composed of other operators."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Elementwise operators of three operands that are made of others."""
+"""Elementwise operators of three operands that are composed of others."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

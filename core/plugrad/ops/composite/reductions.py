@@ -1,4 +1,4 @@
-"""Reductions that are made of others."""
+"""Reductions that are composed of other operators."""
 
 from __future__ import annotations
 

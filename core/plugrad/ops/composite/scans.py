@@ -54,7 +54,7 @@ def cumprod(self: Tensor, dim: int, dtype: DType | None) -> Any:
 
 
 def _running(checked: Any, combine: Callable[..., Any]) -> Any:
-    """After n rounds each element stands for the 2 ** n that end at it.
+    """After n rounds each element combines the 2 ** n elements that end at it.
 
     Source: W. D. Hillis and G. L. Steele, Data Parallel Algorithms, 1986.
     """

@@ -117,8 +117,8 @@ def _reduce(own: Tensor, index: Tensor, src: Tensor, reduce: str, include_self: 
         best = F.amax(values, -1) if reduce == "amax" else F.amin(values, -1)
         if own.dtype.category < FLOATING:
             return best
-        # An infinity equals what stands for nothing, and shares its gradient with it: that part is
-        # given back by a factor, which leaves an infinity what it is.
+        # An infinity equals the neutral element and shares its gradient with it. A factor restores
+        # that part; it does not change an infinity.
         shares = sizes_of(values)[-1] / count.to(own.dtype)
         return best * F.where(best.detach() == neutral, shares, 1)
     if reduce == "prod":

@@ -1,4 +1,4 @@
-"""Repeating, rotating and masking made of other operators, and imports from other modules."""
+"""Repeating, rotating and masking, composed of other operators, and imports from other modules."""
 
 # mypy: disable-error-code="no-any-return"
 

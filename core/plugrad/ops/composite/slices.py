@@ -1,7 +1,7 @@
 """Copies of a tensor with a part replaced.
 
 On mutable arrays this is a copy, a view of it and a write. On immutable arrays each element is
-selected from one of the two; writes to views are made of these operators there, see
+selected from one of the two; there, writes to views use these operators, see
 `tensor/aliasing/functionalize.py`.
 """
 

@@ -1,4 +1,4 @@
-"""Views made of other views."""
+"""Views composed of other views."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def can_view(self: TensorBase, size: Sizes) -> bool:
     step = steps[-1]
     for dim in range(len(old) - 1, -1, -1):
         run *= old[dim]
-        # The step along a dimension of size 1 tells nothing: it is never taken.
+        # The step along a dimension of size 1 does not matter, because it is never taken.
         joined = dim > 0 and (old[dim - 1] == 1 or steps[dim - 1] == run * step)
         if joined:
             continue
@@ -369,7 +369,7 @@ def unbind(self: Tensor, dim: int) -> tuple[Tensor, ...]:
 
 
 def diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
-    """Matrices in a row are one long row, of which a diagonal is a slice."""
+    """Consecutive matrices form one long row, in which a diagonal is a slice."""
     ndim = self.ndim
     first, second = prepare.diagonal_dims(ndim, dim1, dim2)
     order = [dim for dim in range(ndim) if dim not in (first, second)]

@@ -1,4 +1,4 @@
-"""Convolution and pooling over signals, images and volumes, made of the operators below them."""
+"""Convolution and pooling over signals, images and volumes, composed of lower-level operators."""
 
 # mypy: disable-error-code="no-any-return"
 

@@ -25,7 +25,7 @@ def gather_backward(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tens
 
 
 def gather_like(grad: Tensor, sizes: Sizes, dim: int, index: Tensor) -> Tensor:
-    """The gradient of a `src`, of which `index` may cover but a corner."""
+    """The gradient of a `src`; `index` may cover only a corner of it."""
     read = grad.gather(dim, index)
     shape = sizes_of(index)
     if shape == sizes:

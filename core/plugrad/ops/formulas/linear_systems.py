@@ -55,10 +55,10 @@ def inverse_if_regular(A: Tensor) -> Tensor | None:
 
 
 def cofactors(A: Tensor) -> Tensor:
-    """What the determinant's derivative is for any matrix: for each element, the signed determinant
-    of the matrix without its row and column.
+    """The determinant's derivative for any matrix: for each element, the signed determinant of the
+    matrix without its row and column.
 
-    It is made of determinants, so that derivatives of any order are right, whatever the rank. It
+    It consists of determinants, so derivatives of any order are correct for any rank. It
     needs n ** 4 elements.
     """
     n = sizes_of(A)[-1]

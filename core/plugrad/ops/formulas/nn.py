@@ -117,8 +117,8 @@ def layer_norm_double_backward(
 def again_normalised(x: Tensor, rstd: Tensor, dims: Ints) -> tuple[Tensor, Tensor]:
     """x over the root of its mean square and eps, and the reciprocal of that.
 
-    The reciprocal deviation that was used tells eps, up to rounding; in float64 that is exact
-    enough, and a graph through it is needed for derivatives of higher order.
+    The saved reciprocal deviation determines eps, up to rounding; float64 is exact enough for this,
+    and derivatives of higher order need a graph through it.
     """
     square = (x * x).mean(dim=dims, keepdim=True)
     eps = ((rstd * rstd).reciprocal() - square).detach()

@@ -20,12 +20,12 @@ def times_conjugate(grad: Tensor, factor: Tensor) -> Tensor:
 
 
 def taken_where(condition: Tensor, grad: Tensor) -> Tensor:
-    """The gradient of the tensor whose elements were taken where a condition holds."""
+    """The gradient of the tensor that supplies the elements where a condition holds."""
     return keep_where(condition, grad)
 
 
 def left_where(condition: Tensor, grad: Tensor) -> Tensor:
-    """The gradient of the tensor whose elements were replaced where a condition holds."""
+    """The gradient of the tensor that had its elements replaced where a condition holds."""
     return zero_where(condition, grad)
 
 

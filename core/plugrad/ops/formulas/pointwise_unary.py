@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def conjugate(x: Tensor) -> Tensor:
-    """The complex conjugate; reals go without a dispatch, as gradients ask for it all the time."""
+    """The complex conjugate; real tensors skip dispatch, because gradients call this very often."""
     return F.conj_physical(x) if x.dtype.is_complex else x
 
 
@@ -45,7 +45,7 @@ def acosh_backward(grad: Tensor, x: Tensor) -> Tensor:
 
 
 def angle_backward(grad: Tensor, x: Tensor) -> Tensor:
-    """Zero for reals, whose angle is constant on either side of 0."""
+    """Zero for reals, because their angle is constant on either side of 0."""
     if not x.dtype.is_complex:
         return F.zeros_like(grad)
     return zero_where(x == 0, grad * x / x.abs() ** 2 * 1j)

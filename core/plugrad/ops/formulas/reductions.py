@@ -79,8 +79,8 @@ def prod_backward(
 ) -> Tensor:
     """result / x; with zeros among the factors, the products of all others.
 
-    Whether there are zeros only the host is asked: another device would have to be waited for,
-    and the elements of a batch need not agree.
+    Zeros are looked for only on the host: on another device this would wait for it, and the
+    elements of a batch may differ.
     """
     if x.ndim == 0:
         return grad
@@ -236,8 +236,8 @@ def cumsum_backward(grad: Tensor, dim: int) -> Tensor:
 def cumprod_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
     """Divides by the element; with zeros among them, product by product.
 
-    Whether there are zeros only the host is asked: another device would have to be waited for,
-    and the elements of a batch need not agree.
+    Zeros are looked for only on the host: on another device this would wait for it, and the
+    elements of a batch may differ.
     """
     if x.numel() <= 1 or sizes_of(x)[dim] == 1:
         return grad

@@ -35,7 +35,8 @@ def diagonal_scatter_self(grad: Tensor, offset: int, dim1: int, dim2: int) -> Te
 
 
 def as_strided_scatter_src(grad: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
-    """What stands in the gradient's elements, which lie in order, but not always at the start."""
+    """The array of the gradient's elements, which are in order but may not start at its
+    beginning."""
     ordered = grad.contiguous()
     return ordered.as_strided(size, stride, storage_offset(ordered) + offset)
 

@@ -105,7 +105,7 @@ def gelu_backward(
 
 
 def silu(self: TensorBase) -> Any:
-    """Kernels know real numbers; complex ones are left to the decomposition."""
+    """Kernels support real numbers; the decomposition computes complex ones."""
     return DECLINED if self.dtype.category == COMPLEX else (self,)
 
 

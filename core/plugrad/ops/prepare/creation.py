@@ -97,7 +97,7 @@ def _real(number: Any) -> Any:
 
 
 def _are_small(start: Any, end: Any, step: Any) -> bool:
-    """Whether three numbers are integers far within 64 bits, of which the step is not 0."""
+    """Whether three numbers are integers far within 64 bits and the step is not 0."""
     return (
         type(start) is int
         and type(end) is int
@@ -524,7 +524,7 @@ def _largest(dtype: DType) -> int:
 
 
 def check_parts(real: TensorBase, imag: TensorBase) -> None:
-    """RuntimeError unless a complex number can be made of numbers of these dtypes."""
+    """RuntimeError unless numbers of these dtypes can form a complex number."""
     names = (real.dtype.scalar_name, imag.dtype.scalar_name)
     for part in (real, imag):
         if part.dtype is not float32 and part.dtype is not float64:

@@ -18,7 +18,7 @@ def native_layer_norm(input: TensorBase, settings: LayerNorm, eps: float) -> tup
 
 
 def check_normalized_shape(input: TensorBase, settings: LayerNorm) -> None:
-    """The sizes of the input's last dimensions, and those of weight and bias."""
+    """The sizes of the input's last dimensions, and of weight and bias."""
     shape = sizes_of(input)
     normalized_shape = settings.normalized_shape
     count = len(normalized_shape)
@@ -57,7 +57,7 @@ def fused_rms_norm(input: TensorBase, settings: LayerNorm, eps: float | None) ->
 
 
 def rms_norm_eps(dtype: DType, eps: float | None) -> float:
-    """Without one, that of the dtype in which the norm is computed."""
+    """The given eps, or the machine epsilon of the dtype in which the norm is computed."""
     if eps is not None:
         return eps
     return finfo(float32 if dtype.itemsize == 2 else dtype).eps

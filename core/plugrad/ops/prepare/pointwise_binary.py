@@ -15,7 +15,7 @@ def _is_bool(operand: Any) -> bool:
 
 
 def check_sub(self: Any, other: Any, alpha: Any) -> None:
-    """RuntimeError for bools, of which one cannot take a difference."""
+    """RuntimeError for bools, which cannot be subtracted."""
     first = _is_bool(self)
     second = _is_bool(other)
     if first or second:

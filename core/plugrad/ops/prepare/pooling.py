@@ -33,7 +33,7 @@ def named(name: str, values: Ints) -> str:
 
 
 def pooling_windows(operator: str, self: TensorBase, settings: Pooling, spatial: int) -> Windows:
-    """Where the windows stand in the last dimensions."""
+    """The positions of the windows in the last dimensions."""
     kernel = per_dimension(f"{operator}: kernel_size", settings.kernel_size, spatial)
     step = kernel
     if settings.stride:

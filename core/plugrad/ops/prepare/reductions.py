@@ -258,7 +258,7 @@ def _cumulated(kernel: str, self: TensorBase, dim: int, dtype: DType | None) -> 
 
 
 def logical(self: TensorBase, dim: Any, keepdim: bool) -> tuple[object, ...]:
-    """Over no dimensions, `dim=()`, each element is asked by itself."""
+    """Over no dimensions, `dim=()`, each element is tested separately."""
     dims = () if reduces_nothing(dim) else wrap_dims(dim, ndim_of(self))
     return (self, dims, keepdim)
 

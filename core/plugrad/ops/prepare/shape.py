@@ -20,7 +20,7 @@ def is_skipped(sizes: Sizes) -> bool:
 
 
 def _is_uniform(tensors: list[TensorBase]) -> bool:
-    """Whether tensors, of which there is one at least, are of one dtype and shape."""
+    """Whether tensors, at least one, all have one dtype and shape."""
     dtype = tensors[0].dtype
     sizes = sizes_of(tensors[0])
     for tensor in tensors:  # noqa: SIM110  # a generator is ten times as slow, compiled

@@ -262,7 +262,7 @@ def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
 
 
 def near_offset(sizes: Sizes, offset: int, first: int, second: int) -> int:
-    """A diagonal's offset; of one far outside that of the nearest, which is as empty."""
+    """A diagonal's offset; a diagonal far outside gets the nearest empty one's offset."""
     return max(-sizes[first], min(offset, sizes[second]))
 
 
@@ -299,14 +299,14 @@ def as_strided(
 ) -> tuple[object, ...]:
     check_geometry(size, stride, storage_offset)
     if self._keyset & FUNCTIONALIZE_BIT:
-        # No array knows its memory there: `self` is all of it.
+        # Such an array does not show its memory: `self` is all of it.
         itemsize = self.dtype.itemsize
         check_reach(size, stride, storage_offset, itemsize, numel_of(self) * itemsize)
     return (self, size, stride, storage_offset)
 
 
 def view_dtype(self: TensorBase, dtype: DType) -> tuple[object, ...]:
-    """PyTorch's rules: only elements that lie next to each other can be joined or cut."""
+    """PyTorch's rules: only adjacent elements can be joined or split."""
     old, new = self.dtype.itemsize, dtype.itemsize
     if old == new:
         return (self, dtype)

@@ -1,4 +1,4 @@
-"""Tangents of attention and of its gradients; the names are those of the formulas."""
+"""Tangents of attention and of its gradients; the names are the same as in the formulas."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def abs_tangent(t: Tensor, x: Tensor) -> Any:
-    """What of the tangent lies along x."""
+    """The tangent's component along x."""
     if not x.dtype.is_complex:
         return t * x.sgn()
     return F.real(conjugate(x.sgn()) * t)
 
 
 def angle_tangent(t: Tensor, x: Tensor) -> Any:
-    """What of the tangent lies across x, by the distance; zero for reals."""
+    """The tangent's component perpendicular to x, divided by the distance; zero for reals."""
     if not x.dtype.is_complex:
         return F.zeros_like(t)
     return zero_where(x == 0, F.imag(conjugate(x) * t) / x.abs() ** 2)

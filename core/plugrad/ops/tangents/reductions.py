@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def along(t: Tensor, gradient: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Any:
-    """The tangent of a reduction, each of whose results has the elements of one group.
+    """The tangent of a reduction in which each result depends on the elements of one group.
 
     Args:
-        gradient: of the sum of all results, which is that of each of them.
+        gradient: the gradient of the sum of all results, which contains each result's.
     """
     product = conjugate(gradient) * t
     if product.dtype.is_complex and not result.dtype.is_complex:
@@ -47,7 +47,7 @@ def taken_along(t: Tensor, dim: int, indices: Tensor) -> Any:
 def cumprod_tangent(t: Tensor, x: Tensor, result: Tensor, dim: int) -> Any:
     """The products with one factor replaced by its tangent, added up.
 
-    Whether there are zeros only the host is asked: another device would have to be waited for.
+    Zeros are looked for only on the host: on another device this would wait for it.
     """
     if x.ndim == 0 or x.shape[dim] == 0:
         return t

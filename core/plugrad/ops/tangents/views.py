@@ -18,7 +18,7 @@ Sizes = tuple[int, ...]
 def as_strided_tangent(
     t: Tensor, size: Sizes, stride: Sizes, offset: int, input_offset: int
 ) -> TensorBase:
-    """The same places in the memory of a tangent, which lies there as its tensor does but may begin
-    elsewhere."""
+    """The same places in the memory of a tangent, which has its tensor's layout but may start at
+    another offset."""
     own = storage_offset(t)
     return C.call__as_strided(t, size, stride, offset - input_offset + own, strides(t), own)

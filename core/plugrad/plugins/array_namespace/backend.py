@@ -34,11 +34,11 @@ FAMILIES: tuple[type[Family], ...] = (
 
 
 class ArrayNamespaceBackend(Backend):
-    """A backend whose kernels are functions of the Array API standard, 2023.12 or later.
+    """A backend with kernels from functions of the Array API standard, 2023.12 or later.
 
-    It has a kernel for each operator that the namespace has the functions for. All other operators
-    are made of those, by the core's decompositions. A subclass adds kernels, or has better ones, by
-    methods that are marked with `kernel`.
+    It has a kernel for each operator for which the namespace has the functions. The core decomposes
+    all other operators into these. A subclass adds or replaces kernels by methods that are marked
+    with `kernel`.
 
     Args:
         xp: the namespace, such as ``array_api_strict``, ``numpy`` or ``jax.numpy``.
@@ -48,8 +48,8 @@ class ArrayNamespaceBackend(Backend):
             broadcast arrays share memory, as PyTorch's views do. The standard promises neither,
             so by default arrays are never written to: in-place operators put a new array into
             the tensor.
-        devices: the namespace's devices to use, by default its default one and all others that
-            have the dtypes of that, but for "meta"; ``name:1`` is the second of them.
+        devices: the namespace's devices to use, by default its default one and all others with the
+            same dtypes, except "meta"; ``name:1`` is the second of them.
         dtypes: names of the dtypes to use, by default all that it has on the first device. Dtypes
             outside the standard, such as ``"bfloat16"``, must be named.
         kernels: kernels to use in place of the derived ones, or in addition.
@@ -142,7 +142,7 @@ class ArrayNamespaceBackend(Backend):
         return strides_of(array) if self.mutable else super().strides(array)
 
     def storage_offset(self, array: Array) -> int:
-        """The position of the first element in memory, if the library tells it."""
+        """The position of the first element in memory, if the library exposes it."""
         return offset_of(array) if self.mutable else 0
 
     def from_host(self, array: np.ndarray[Any, Any], index: int) -> Array:

@@ -177,7 +177,7 @@ class Elementwise(Family):
     @kernel("sgn")
     @needs("sign", "isnan", "where")
     def sgn(self, a: Array) -> Array:
-        """PyTorch's sign of nan is 0, that of the standard is nan."""
+        """PyTorch's sign of nan is 0, the standard's is nan."""
         if self.ns.is_bool(a):
             return a
         signs = self.xp.sign(a)

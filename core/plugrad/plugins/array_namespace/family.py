@@ -1,4 +1,4 @@
-"""A family of kernels: an object whose methods say which functions of the namespace they need."""
+"""A family of kernels: an object with methods that declare the functions they need."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Family:
         return {}
 
     def kernels(self) -> dict[str, Kernel]:
-        """Operator name to kernel, for the kernels whose functions the namespace has."""
+        """Operator name to kernel, for kernels that find their functions in the namespace."""
         found = self.table()
         for name, method in marked_kernels(self).items():
             if self.there(method):

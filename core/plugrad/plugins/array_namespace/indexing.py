@@ -140,7 +140,7 @@ class Indexing(Family):
                 spelled.append(item)
             elif item.ndim:
                 spelled.extend(self.xp.nonzero(item))
-            else:  # a dimension of its own, of which all or nothing is taken
+            else:  # a new dimension, of which all or nothing is taken
                 a = self.xp.expand_dims(a, axis=len(spelled))
                 spelled.append(self._range(int(bool(item)), a))
         return self._index_integers(a, spelled)
@@ -162,7 +162,7 @@ class Indexing(Family):
         result = self.xp.reshape(picked, (*positions.shape, *rest))
         if indexed != list(range(indexed[0], indexed[-1] + 1)) or indexed[0] == 0:
             return result
-        # Neighbouring indices leave their result where they stood.
+        # Adjacent indices keep their result in their place.
         count = positions.ndim
         before = range(count, count + indexed[0])
         after = range(count + indexed[0], result.ndim)

@@ -24,7 +24,7 @@ Shape = tuple[int, ...]
 
 
 def strides_of(array: Array) -> Shape:
-    """Strides in elements; those of a contiguous array where the library does not tell."""
+    """Strides in elements; a contiguous array's if the library does not expose them."""
     shape = tuple(array.shape)
     if 0 in shape:
         return contiguous_strides(shape)
@@ -47,8 +47,8 @@ def strides_of(array: Array) -> Shape:
 
 
 def offset_of(array: Array) -> int:
-    """Elements between the start of the memory that views share and the array's first one; 0 where
-    the library does not tell."""
+    """Elements between the start of the memory that views share and the array's first one; 0 if the
+    library does not expose it."""
     told = getattr(array, "storage_offset", None)
     if callable(told):
         return int(told())

@@ -11,7 +11,7 @@ Array = Any
 
 OLDEST: Final = "2023.12"
 
-# What conversions, casts and numbers among arrays are made of.
+# Required for conversions, casts and numbers among arrays.
 REQUIRED: Final = ("asarray", "astype", "full", "zeros")
 NEEDED_DTYPES: Final = ("bool", "int64")
 
@@ -40,13 +40,13 @@ def _alike(info: Any, dtypes: Sequence[str] | None) -> list[Any]:
 
 
 class Namespace:
-    """What kernels know of an Array API namespace.
+    """An Array API namespace, as kernels use it.
 
     Args:
         xp: the namespace, such as ``array_api_strict`` or ``numpy``.
-        devices: those to use, in order; by default its default one, and all others that have the
-            dtypes of that.
-        dtypes: names of those to use; by default all that it lists.
+        devices: the devices to use, in order; by default its default one, and all others with the
+            same dtypes.
+        dtypes: names of the dtypes to use; by default all that it lists.
 
     Attributes:
         xp: the namespace.
@@ -56,8 +56,8 @@ class Namespace:
         array_type: the class of its arrays.
 
     Raises:
-        TypeError: `xp` is not a namespace of the standard, follows a version before 2023.12, or has
-            not got what every kernel needs.
+        TypeError: `xp` is not a namespace of the standard, follows a version before 2023.12, or
+            lacks something that every kernel needs.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Namespace:
         self._capabilities: dict[str, Any] = dict(info.capabilities())
         available: dict[str, Any] = dict(info.dtypes(device=self.devices[0]))
         for name in dtypes or ():
-            # Such as bfloat16: the standard does not know it, but the library may.
+            # Such as bfloat16, which the standard lacks but the library may have.
             if name not in available and hasattr(xp, name):
                 available[name] = getattr(xp, name)
         wanted = available if dtypes is None else set(dtypes) & available.keys()
@@ -149,7 +149,7 @@ class Namespace:
         return self._native.get(dtype.name)
 
     def dtype(self, array: Array) -> DType:
-        """The dtype of an array; TypeError for one that plugrad does not know."""
+        """The dtype of an array; TypeError for one that plugrad does not support."""
         found = self._known.get(array.dtype)
         if found is None:
             raise TypeError(f"{self.name}'s dtype {array.dtype} is not one of plugrad's")
@@ -167,7 +167,7 @@ class Namespace:
 
     def scalar(self, number: Any, like: Array) -> Array:
         """A Python number as a 0-dim array of the dtype and on the device of another array."""
-        # Arrays that stand in for others while a function is traced need not tell.
+        # A tracer's arrays may lack this attribute.
         return self.filled(number, like.dtype, getattr(like, "device", None))
 
     def filled(self, number: Any, dtype: Any, device: Any, shape: tuple[int, ...] = ()) -> Array:

@@ -19,7 +19,7 @@ def at(a: Array, dim: int, part: Any) -> Array:
     """`a` indexed in one dimension only."""
     place = [slice(None)] * a.ndim
     place[dim] = part
-    # With an ellipsis an element is an array, too, which shares memory.
+    # With an ellipsis, a single element is an array that shares memory, too.
     return a[(*place, ...)]
 
 

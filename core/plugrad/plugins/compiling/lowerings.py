@@ -14,14 +14,14 @@ _lowerings: Final[dict[str, Lowering]] = {}
 
 
 def register_lowering(name: str, lower: Lowering) -> None:
-    """Make a lowering known.
+    """Register a lowering.
 
     Args:
         name: the value of `backend` in `plugrad.compile`.
-        lower: is given a `plugrad.plugins.CapturedStep`, and returns a function that is called with
-            the arrays and numbers of `step.inputs`, writes to those that operators in place write
-            to, and returns the list of arrays `step.outputs`. What it cannot lower it raises
-            NotImplementedError for, with the reason; the step then runs as it is written.
+        lower: gets a `plugrad.plugins.CapturedStep`, and returns a function that is called with the
+            arrays and numbers of `step.inputs`, writes to the arrays that in-place operators write
+            to, and returns the list of arrays `step.outputs`. If it cannot lower the step, it
+            raises NotImplementedError with the reason; the step then runs uncompiled.
 
     Raises:
         ValueError: there is one of that name.

@@ -102,7 +102,7 @@ class Number:
 
 
 class Roots:
-    """All that was found.
+    """Everything that was found.
 
     Args:
         number: makes the `Number` of places, if that needs more than the core's.
@@ -111,7 +111,7 @@ class Roots:
         signature: a name and what tracing depends on, for everything that was found.
         tensors: the tensors, each once.
         names: what to call a tensor in a message, by id.
-        holders: the dicts and lists that the step may put other things into, with their names.
+        holders: the dicts and lists into which the step may put other objects, with their names.
         optimizers: the optimizers.
         options: the numbers of optimizers' groups, in order.
         counts: the counts in the states of parameters, by value.
@@ -136,7 +136,7 @@ class Roots:
         self._places: list[tuple[dict[Any, Any], Any]] = []
 
     def seal(self) -> None:
-        """Remember which objects are where."""
+        """Record where the objects are."""
         walked = {*map(id, self._dicts), *map(id, self._lists)}
         sized = [holder for _, holder in self.holders if id(holder) not in walked]
         # Whether every object is where it was found; otherwise one has to look again.
@@ -149,7 +149,7 @@ class Roots:
         return [*self.options, *self.counts.values()]
 
     def all_holders(self) -> list[Any]:
-        """The dicts and lists that the step may put other things into."""
+        """The dicts and lists into which the step may put other objects."""
         return [holder for _, holder in self.holders]
 
     # Walking
@@ -179,7 +179,7 @@ class Roots:
             self.add(value.__func__, name, depth + 1)
             self.add(value.__self__, f"{name}.__self__", depth + 1)
         elif isinstance(value, types.FunctionType):
-            # A step may come from a library, as that of the demo: then its closure counts.
+            # The step itself may come from a library, like the demo's; then its closure matters.
             if depth and _home(value.__module__) in LIBRARIES:
                 self.signature.append((name, id(value)))
             else:
@@ -266,7 +266,7 @@ class Roots:
     def _add_state(
         self, state: dict[str, Any], name: str, inputs: tuple[str, ...], waits: bool
     ) -> None:
-        """`waits`: whether the update asks for the value of a count that is a tensor."""
+        """`waits`: whether the update reads the value of a count that is a tensor."""
         self.holders.append((name, state))
         self.signature.append((name, len(state)))
         for key, item in state.items():
@@ -325,7 +325,7 @@ class Roots:
 
 
 def _is_users(value: Any) -> bool:
-    """Whether to look into an object: no class or module, and of no library that we know."""
+    """Whether to look into an object: no class or module, and not from a listed library."""
     if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
         return False
     home = _home(type(value).__module__)
@@ -377,7 +377,7 @@ def find_roots(
     inner: Any = inspect.unwrap(function)
     while isinstance(inner, functools.partial):
         inner = inner.func
-    code = getattr(inner, "__code__", None)  # a method has that of its function
+    code = getattr(inner, "__code__", None)  # a method has its function's
     roots.code_names = [] if code is None else _names(code)
     roots.add(function, getattr(function, "__name__", "step"))
     for position, item in enumerate(arguments):

@@ -1,4 +1,4 @@
-"""The configuration of a process, from code, environment and file; each value knows its source.
+"""The configuration of a process, from code, environment and file; each value has its source.
 
 `plugrad.config` is its public interface.
 """

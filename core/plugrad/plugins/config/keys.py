@@ -8,7 +8,7 @@ from typing import Final
 
 from plugrad.device import as_device
 
-# What people write where they want no fallback at all.
+# The words that mean no fallback.
 NO_FALLBACK: Final = "none"
 
 
@@ -33,7 +33,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Key:
-    """A key that plugrad itself knows.
+    """A key of plugrad itself.
 
     Attributes:
         kind: "device", "backend", "names" (a list of strings), "fallback", "word" (a string that
@@ -68,12 +68,12 @@ KEYS: Final = {
 }
 
 BACKENDS: Final = "backends"
-# Whose kernel computes an operator on a backend: "cpu.gelu" = "plugrad-fast".
+# The package whose kernel computes an operator on a backend: "cpu.gelu" = "plugrad-fast".
 KERNELS: Final = "kernels"
 KERNELS_VARIABLE: Final = "PLUGRAD_KERNELS"
 
 
-# Tables that stand for the dots of a name: longer ones are not a name.
+# Nested tables replace the dots of a name; deeper nesting is not a name.
 _MOST_DOTS: Final = 8
 _LONGEST_SHOWN: Final = 200
 
@@ -90,10 +90,10 @@ def shown(value: object) -> str:
 
 
 def flattened(table: Mapping[str, object], where: str) -> dict[str, object]:
-    """A table's values by key, those of ``[backends.foo]`` under ``backends.foo.<option>``.
+    """A table's values by key, with ``[backends.foo]`` under ``backends.foo.<option>``.
 
     Raises:
-        ConfigError: a key is unknown, or is not a table where one has to be.
+        ConfigError: a key is unknown, or is not a table where one is required.
     """
     flat: dict[str, object] = {}
     for key, value in table.items():
@@ -210,7 +210,7 @@ def _of_backends(value: object, where: str) -> dict[str, object]:
 
 
 def _of_kernels(key: str, value: object, where: str) -> dict[str, object]:
-    """Choices of kernels by their full keys; tables may stand for the dots of a name."""
+    """Choices of kernels by their full keys; nested tables may replace the dots of a name."""
     if isinstance(value, Mapping) and key.count(".") < _MOST_DOTS:
         flat: dict[str, object] = {}
         for part, given in value.items():

@@ -1,4 +1,4 @@
-"""Reads the configuration of the project that the process runs in; every value knows its source.
+"""Reads the configuration of the project that the process runs in; every value has its source.
 
 Values come from code (`plugrad.config.set`), from the environment (`PLUGRAD_DEVICE` and the like)
 and from the nearest `plugrad.toml` or `[tool.plugrad]` in a `pyproject.toml`, upward from the
@@ -60,11 +60,11 @@ BUILT_IN: Final = "the built-in default"
 
 @dataclass(frozen=True)
 class Config:
-    """What is configured. Code counts before the environment, and that before the file.
+    """The configuration. Code takes precedence over the environment, and that over the file.
 
     Attributes:
         environment: settings from environment variables.
-        from_file: settings from the file; those of ``[backends.foo]`` as ``backends.foo.<option>``.
+        from_file: settings from the file, with ``[backends.foo]`` as ``backends.foo.<option>``.
         file: the file that was read, or None.
         from_code: settings made by `plugrad.config.set`, the newest first.
     """
@@ -135,7 +135,7 @@ class Config:
         return options
 
     def kernels(self, backend: str) -> dict[str, Setting]:
-        """The packages whose kernels are chosen on a backend, by operator name."""
+        """The packages chosen for kernels on a backend, by operator name."""
         start = f"{KERNELS}.{backend}."
         chosen: dict[str, Setting] = {}
         for layer in self.layers:

@@ -10,7 +10,7 @@ from plugrad.plugins.config.current import current_config
 
 
 class _Said:
-    """What `allow` was told, and what backends used before they were told anything."""
+    """The number given to `allow`, and the numbers that backends used before."""
 
     def __init__(self) -> None:
         self.count: int | None = None
@@ -28,7 +28,8 @@ def allow(count: int) -> None:
 
 
 def apply(active: ActiveBackend) -> None:
-    """Tell an active backend what holds, if anything was said; or what held before that."""
+    """Set a backend's number of threads to the requested or configured one, else to its former
+    one."""
     count = _said.count
     if count is None:
         count = current_config().num_threads()

@@ -106,7 +106,7 @@ def key_name(backend: Backend) -> str:
 
 
 def _has_key(backend: Backend) -> bool:
-    """Whether the backend was the first to ask for its key."""
+    """Whether the backend was the first to register its key."""
     number = backend_number(backend.name)
     return number >= 0 and dispatch_key(key_name(backend)).backend == number
 

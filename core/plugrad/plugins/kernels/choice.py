@@ -33,12 +33,12 @@ def chosen_owners(
     installed: Callable[[], Iterable[Plugin]],
     strict: bool,
 ) -> dict[str, str]:
-    """By operator's name, whose kernel comes first on a backend.
+    """By operator's name, the package that comes first on a backend.
 
     Args:
-        plugins: those that can be used.
-        installed: gives all there are, for the message about a choice that cannot be followed.
-        strict: whether a choice that cannot be followed raises; it is left out otherwise.
+        plugins: the usable plugins.
+        installed: returns all plugins, for the message about a choice that is impossible.
+        strict: whether an impossible choice raises; otherwise it is left out.
 
     Raises:
         ConfigError: the operator or the package does not exist, or has no such kernel.

@@ -14,8 +14,8 @@ from plugrad.plugins.loading.plugin import Plugin, preference
 
 
 def kernels_serving(op: Operator, active: ActiveBackend) -> list[Candidate]:
-    """The kernels of an operator on a backend in the order in which they are asked, those of
-    `Library.impl` first."""
+    """The kernels of an operator on a backend in the order in which they are tried,
+    `Library.impl`'s first."""
     key = _dense_key(active)
     registered = op.kernel_for(key)
     found = active.candidates(op.kernel_name, op.overload)

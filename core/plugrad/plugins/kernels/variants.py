@@ -19,14 +19,13 @@ CAPABILITY: Final = "cpu_capability"
 
 
 def usable_features(active: ActiveBackend, strict: bool) -> dict[str, bool]:
-    """What of the hardware variants may use on a backend, as the configuration restricts it.
+    """The hardware features that variants may use on a backend, as restricted by the configuration.
 
     Args:
-        strict: whether a capability that the backend does not know raises; it restricts nothing
-            otherwise.
+        strict: whether an unknown capability raises; otherwise it restricts nothing.
 
     Raises:
-        ConfigError: such a capability.
+        ConfigError: the capability is unknown.
         TypeError: the backend gives no mapping.
     """
     setting = current_config().all_settings(CAPABILITY)[0]
@@ -45,10 +44,10 @@ def usable_features(active: ActiveBackend, strict: bool) -> dict[str, bool]:
 
 
 def make_variants(plugin: Plugin, active: ActiveBackend, features: Mapping[str, bool]) -> list[str]:
-    """Make a plugin's variants for a backend one list; an error is kept.
+    """Collect a plugin's variants for a backend in one list; an error is recorded.
 
-    Those for operators that do not exist, and those that need features of which the backend knows
-    nothing, are left out. Returns the warnings to give, once.
+    Variants for operators that do not exist and variants that need features unknown to the backend
+    are left out. Returns the warnings to give, once.
     """
     name = active.name
     if name in plugin.variant_lists or name in plugin.variant_errors:
@@ -86,15 +85,15 @@ def _wrong(one: Variant, active: ActiveBackend, features: Mapping[str, bool]) ->
     for feature in one.features:
         if feature not in features:
             return (
-                f"a variant {one.name!r} for {one.operator!r} that needs {feature!r}, which the "
-                f"backend does not know; {nearest(feature, features)}"
+                f"a variant {one.name!r} for {one.operator!r} that needs {feature!r}, which is "
+                f"unknown to the backend; {nearest(feature, features)}"
             )
     return ""
 
 
 def report_variants(active: ActiveBackend) -> list[dict[str, object]]:
-    """The variants of kernels on a backend, those of one owner, name and need in one row, and why
-    they are not used; what `doctor` shows."""
+    """The variants of kernels on a backend and why they are not used, as `doctor` shows them: one
+    row for each owner, name and requirement."""
     rows: dict[tuple[str, ...], list[str]] = {}
     problems: dict[int, str] = {}  # several variants share what says it
     for candidate in active.sources.all_variants():

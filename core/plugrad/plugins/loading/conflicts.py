@@ -112,7 +112,7 @@ def _judged(what: str, name: str, rivals: list[Plugin], preferred: tuple[str, ..
 
 
 class ConflictingKernel:
-    """Stands where two plugins have a kernel, and raises when it is called."""
+    """Replaces a kernel that two plugins provide; raises when it is called."""
 
     def __init__(self, error: PluginConflictError) -> None:
         self.error = error

@@ -42,7 +42,7 @@ def installed_names() -> dict[str, str]:
 
 
 def merged(known: list[Plugin], found: list[Plugin]) -> list[Plugin]:
-    """The plugins found now, where already known plugins keep their objects; loaded ones stay."""
+    """The plugins found now; known plugins keep their objects, and loaded ones stay."""
     by_key = {plugin.identity: plugin for plugin in known}
     plugins: list[Plugin] = []
     for plugin in found:
@@ -58,6 +58,6 @@ def merged(known: list[Plugin], found: list[Plugin]) -> list[Plugin]:
 def _plugin(entry: importlib.metadata.EntryPoint, name: str) -> Plugin:
     if entry.dist is None:
         return Plugin(name, entry.value)
-    metadata = entry.dist.metadata  # read from its file each time it is asked for
+    metadata = entry.dist.metadata  # read from its file at each access
     requires = tuple(metadata.get_all("Requires-Dist") or ())
     return Plugin(name, entry.value, metadata["Name"], metadata["Version"], requires)

@@ -23,7 +23,7 @@ from plugrad.dispatch.fork import hold_while_forking
 if TYPE_CHECKING:
     from importlib.abc import Loader
 else:
-    Loader = object  # the import system asks for the methods only
+    Loader = object  # the import system only needs the methods
 
 
 # What is imported. No dot: the import system would look for a parent.
@@ -76,7 +76,7 @@ def is_deadlock(error: BaseException) -> bool:
 
 
 def _forget_finished(key: str) -> None:
-    """Let the next call do its work. A module whose import is under way stays."""
+    """Allow the next call to do its work. A module that is being imported stays."""
     with _guard:
         module = sys.modules.get(key)
         if module is not None and not getattr(module.__spec__, "_initializing", False):
@@ -84,7 +84,7 @@ def _forget_finished(key: str) -> None:
 
 
 def find_work(fullname: str) -> ModuleSpec | None:
-    """The module whose import runs the calling thread's work."""
+    """The module that runs the calling thread's work as its import."""
     work = _local.work
     return None if work is None else ModuleSpec(fullname, _WorkLoader(work))
 

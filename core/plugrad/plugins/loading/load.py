@@ -48,7 +48,7 @@ class Hooks:
         self._lock = threading.RLock()
 
     def register(self, plugin: Plugin, module: object) -> None:
-        """Make a module's hooks known; PluginError if one is unknown or has wrong arguments."""
+        """Register a module's hooks; PluginError if one is unknown or has wrong arguments."""
         for name in dir(module):
             options = self.pluggy.parse_hookimpl_opts(module, name)
             if options is not None and not options["optionalhook"]:
@@ -63,7 +63,7 @@ class Hooks:
             self._observe_backward()
 
     def unregister(self, module: object) -> None:
-        """Forget a module's hooks, if it has any."""
+        """Remove a module's hooks, if it has any."""
         with Locked(self._lock):
             if self.pluggy.is_registered(module):
                 self.pluggy.unregister(module)
@@ -101,7 +101,8 @@ class Hooks:
                 yield name, value
 
     def _observe_backward(self) -> None:
-        """Tell the engine of the observers, once some plugin has one: the engine pays for it."""
+        """Install the observers in the engine if a plugin has one, because they cost the engine
+        time."""
         hook = self.pluggy.hook
         begin, end = hook.plugrad_backward_begin, hook.plugrad_backward_end
         if not self._observes_backward and (begin.get_hookimpls() or end.get_hookimpls()):
@@ -149,7 +150,7 @@ def take_down(plugin: Plugin, module: object | None, hooks: Hooks, others: list[
 
     Args:
         module: its module, if that was imported.
-        others: the other plugins, whose packages' modules and definitions stay.
+        others: the other plugins; their packages' modules and definitions stay.
     """
     plugin.is_going = True
     for active in active_backends():
@@ -280,7 +281,8 @@ def _is_own(name: str) -> bool:
 
 
 def _load_operators(provided: object, plugin: Plugin, module: object) -> object:
-    """Operators declared in Python are known by now; a YAML file goes through the generator."""
+    """Operators declared in Python are registered by now; a YAML file goes through the
+    generator."""
     functions: Any = vars(module)
     if isinstance(provided, tuple) and len(provided) == 2:
         provided, functions = provided

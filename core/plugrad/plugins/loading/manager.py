@@ -39,7 +39,8 @@ __all__ = ["Plugin", "PluginManager"]
 
 
 def _claims_nothing_else(plugin: Plugin) -> bool:
-    """Whether it is known what a plugin claims: a misspelt name should not import JAX."""
+    """Whether the plugin's claims are known without importing it: a misspelt name should not import
+    JAX."""
     return plugin.name in OURS and plugin.distribution == distribution_of(plugin.name)
 
 
@@ -163,7 +164,7 @@ class PluginManager:
             self._plugins.remove(plugin)
 
     def unregister(self, name: str) -> None:
-        """Unload a plugin that `register` added, and forget it."""
+        """Unload and remove a plugin that `register` added."""
         plugin = self._named(name)
         self.unload(name)
         self._forget(plugin)
@@ -185,8 +186,8 @@ class PluginManager:
         return plugin
 
     def unload(self, name: str) -> None:
-        """Undo the loading of a plugin: its backends are deactivated, its operators, kernels and
-        namespaces removed, its modules forgotten. It stays unloaded until `load` or `reload`.
+        """Undo the loading of a plugin: its backends are deactivated, its operators, kernels,
+        namespaces and modules removed. It stays unloaded until `load` or `reload`.
 
         Existing objects keep working if they do not need the plugin: recorded graphs can run
         backward, but calls on tensors of its backends raise `OperatorNotFoundError`. After `load`
@@ -260,7 +261,7 @@ class PluginManager:
                     raise
                 else:
                     if getattr(getattr(module, "__spec__", None), "_initializing", False):
-                        return plugin  # the module's own code asks: its import has to end first
+                        return plugin  # the module's own code called it: its import ends first
                     work = partial(self._take_up, plugin, module)
             if not exclusively(self, plugin, work):
                 return plugin
@@ -320,7 +321,7 @@ class PluginManager:
         self._retire(plugin)
 
     def _load_preferred(self, plugin: Plugin) -> None:
-        """Preferred plugins define first, since of two definitions the first one stands."""
+        """Load preferred plugins first, because the first of two definitions is kept."""
         preferred = current_config().names("prefer")
         if not preferred or any(plugin.is_called(name) for name in preferred):
             return
@@ -364,8 +365,8 @@ class PluginManager:
         return [self._load(plugin) for plugin in self._ordered()]
 
     def backend(self, name: str, wanted_by: str = "") -> Backend:
-        """The backend for a device type; tries preferred plugins, then that of this name, then all
-        others.
+        """The backend for a device type; tries preferred plugins, then the one of this name, then
+        all others.
 
         Raises:
             PluginError: the plugin that should provide it cannot be used.
@@ -406,7 +407,7 @@ class PluginManager:
         provided: Callable[[Plugin], Container[str]],
         spared: Callable[[Plugin], bool] = lambda one: False,
     ) -> Plugin | None:
-        """The plugin whose claim to a name counts, or None.
+        """The plugin that provides a name, or None.
 
         Plugins in `spared` are not loaded for a name that they do not claim.
         """
@@ -470,8 +471,8 @@ class PluginManager:
         """Let plugins add their commands; one that fails is recorded and left out.
 
         Args:
-            name: only the plugin of this name; by default all that this project does not publish,
-                of which it is known what they add.
+            name: only the plugin of this name; by default all that this project does not publish;
+                what its own plugins add is known.
         """
         for plugin in self._ordered():
             wanted = plugin.name == name if name else not _claims_nothing_else(plugin)
@@ -506,10 +507,10 @@ class PluginManager:
         self._follow_choice(active)
 
     def configuration_changed(self) -> None:
-        """Give active backends the kernels that the configuration says now.
+        """Update the kernels of active backends to the current configuration.
 
         Raises:
-            ConfigError: it chooses a kernel that is not there.
+            ConfigError: it chooses a kernel that does not exist.
         """
         if self._plugins is None:
             return

@@ -45,7 +45,7 @@ def chosen_by(wanted_by: str) -> str:
 
 
 def unusable(what: str, plugin: Plugin) -> str:
-    """The message about something whose plugin cannot be used."""
+    """The message about something from a plugin that cannot be used."""
     lines = [f"{what} is provided by {plugin.origin}, which cannot be used: {plugin.problem}"]
     if plugin.misfit:
         lines.append(f"{unfit(plugin)}: {mend_of_unfit(plugin)}.")

@@ -15,25 +15,25 @@ from plugrad.plugins.releases import misfit
 
 @dataclass(eq=False)
 class Plugin:
-    """An installed plugin: where it comes from, and what became of loading it.
+    """An installed plugin: its origin, and the result of loading it.
 
     Attributes:
-        name: of its entry point; by convention that of the backend or namespace it provides.
+        name: the name of its entry point; by convention the backend or namespace it provides.
         target: the module that implements the hooks.
         distribution: what to pip install, empty for a plugin registered by hand.
         version: of the distribution.
-        requires: what the distribution requires, as its metadata says it.
-        adds_to: namespaces of operators whose loading loads this plugin, too: it provides kernels.
+        requires: the distribution's requirements, from its metadata.
+        adds_to: namespaces of operators that it provides kernels for: they load this plugin, too.
         module: the imported module, once it is loaded.
         error: why it cannot be used.
         place: file and line of its own code that the error comes from, empty if none of it ran.
-        set_aside: why it is not to be used, although it may be fine: a conflict, or configuration.
+        set_aside: why it is not used although it may work: a conflict, or configuration.
         disabled: the source of the setting that disables it, empty if none does.
-        unloaded: whether `PluginManager.unload` took it down; it stays so until it is asked for by
+        unloaded: whether `PluginManager.unload` unloaded it; it stays so until it is requested by
             its name.
         by_hand: the module that `PluginManager.register` was given.
         was_active: its backends that were active when it was unloaded.
-        is_going: whether it is being taken down; it stays so if an interrupt comes meanwhile.
+        is_going: whether it is being unloaded; it stays so if an interrupt comes meanwhile.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Plugin:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What tells it from other entry points, whatever its version."""
+        """Identifies it among entry points, independent of its version."""
         return self.name, self.distribution, self.target
 
     @property

@@ -1,4 +1,4 @@
-"""Which plugins are known to be published, and what they add to plugrad."""
+"""The published plugins that plugrad lists, and what they add to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PUBLISHED: Final = {
 # Device type -> the plugin that has it, where that is not its name.
 BACKENDS: Final = {"sharded": "distributed"}
 
-# The plugins that this project publishes; they claim what stands above and their own names.
+# The plugins that this project publishes; they claim the names above and their own.
 OURS: Final = frozenset(
     {
         "as_torch",

@@ -1,7 +1,7 @@
 """Records which plugin defined or registered what, so that it can be listed and undone.
 
-What is defined while a plugin loads belongs to that plugin. What the code of another package
-defines meanwhile belongs to that package, and so to the plugin whose module is in it.
+Definitions made while a plugin loads belong to that plugin. Definitions that another package's code
+makes meanwhile belong to that package's plugin.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEWEST: Final = 100
 
 
 class _Registration:
-    """One thing that was made: whose it is, and in which package's code.
+    """One definition or registration: its plugin, and the package of the code that made it.
 
     It is an operator, the module of a family, a library that owns its namespace, or a handle:
     something with `remove()` and `is_removed`.
@@ -96,7 +96,7 @@ class Registrations:
         self._prune_at = 1000
 
     def note(self, made: Any) -> None:
-        """Remember something that is about to be made."""
+        """Record something that is about to be made."""
         package = _calling_package()
         owner = _local.owner
         if package == _CORE and owner is None:
@@ -110,7 +110,7 @@ class Registrations:
             self._made.append(_Registration(made, owner, package))
 
     def of(self, owner: object, package: str, foreign: Iterable[str] = ()) -> list[_Registration]:
-        """What belongs to a plugin, in the order in which it was made.
+        """The registrations of a plugin, in the order in which they were made.
 
         Args:
             package: the top-level package of its module, empty if others share it.
@@ -180,7 +180,7 @@ def _calling_package() -> str:
 
 
 def _forget_function(op: Operator) -> None:
-    """A public function with overloads is known to classes that override it."""
+    """A public function with overloads is registered for overrides."""
     from plugrad.tensor.calls.overridable import OVERRIDES
 
     OVERRIDES.functions.pop((op.namespace, op.name), None)

@@ -1,11 +1,11 @@
-"""What a plugin needs that watches a program: calls, dispatch keys, nodes, and the engine at work.
+"""The interface for plugins that observe a program: calls, dispatch keys, nodes and the engine.
 
-`Trace` hears of everything; `watching` has one hear of this thread, and of the devices' threads
-that work for its backward passes. While nobody watches, none of this costs anything. `Journal` is a
+`Trace` is notified of everything; `watching` attaches one to this thread, and to the devices'
+threads that work for its backward passes. Without observers, this costs nothing. `Journal` is a
 trace that writes all of it into a `Book`, compiled with the core: much faster than a class of
-Python, which is called for each event; `read` makes events of what is written. The other functions
-say what there is to know of a node without changing anything: no history is made anew, no saved
-tensor is unpacked.
+Python, which is called for each event; `read` turns it into events. The other functions return
+properties of a node without changing anything: they regenerate no history and unpack no saved
+tensor.
 
     >>> import plugrad
     >>> from plugrad.plugins.watching import Trace, name_of, watching
@@ -66,13 +66,13 @@ __all__ = [
 
 
 class watching(Scope):
-    """Context manager: a trace hears of what this thread does, before those that already do.
+    """Context manager: a trace observes this thread, and is called before earlier traces.
 
     Args:
-        trace: it gets `outer`, so it can watch one thread at a time.
-        started: another trace, which hears of threads that use plugrad for the first time within
-            the block. They keep it when the block ends, and it should pass everything on from then
-            on, as a `Journal` does when its book is closed.
+        trace: its `outer` is set, so it can observe one thread at a time.
+        started: another trace, for threads that first use plugrad within the block. They keep it
+            when the block ends, and it should pass everything on from then on, as a `Journal` does
+            when its book is closed.
     """
 
     def __init__(self, trace: Trace, started: Trace | None = None) -> None:

@@ -324,7 +324,7 @@ def test_variants_that_cannot_be_had_disturb_nothing_else(
         ),
         (
             Variant("sin", gives(1), name="one", features=["avx_2"]),
-            "a variant 'one' for 'sin' that needs 'avx_2', which the backend does not know; did "
+            "a variant 'one' for 'sin' that needs 'avx_2', which is unknown to the backend; did "
             "you mean 'avx2'?",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Tensors in memory formats, made of row-major ones whose dimensions are put in another order."""
+"""Tensors in memory formats, made from row-major ones with permuted dimensions."""
 
 # mypy: disable-error-code="no-any-return"
 
@@ -22,7 +22,7 @@ def permuted(sizes: Sizes, order: Sizes | None) -> Sizes:
 
 
 def in_order(made: Tensor, order: Sizes | None) -> Tensor:
-    """A new row-major tensor as one whose dimensions lie in an order."""
+    """A new row-major tensor as one with its dimensions in another order."""
     return made if order is None else made.permute(inverse(order)).detach()
 
 
@@ -33,7 +33,7 @@ def copied(self: Tensor, memory_format: MemoryFormat) -> Tensor:
 
 
 def formatted(made: Any, memory_format: MemoryFormat | None) -> Any:
-    """A new tensor, or a copy if it does not lie in a format that was requested."""
+    """A new tensor, or a copy if it does not have the requested format."""
     if keeps_layout(memory_format):
         return made
     assert memory_format is not None

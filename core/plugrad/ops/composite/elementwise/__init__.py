@@ -1,1 +1,1 @@
-"""Elementwise functions made of others, for backends that lack them."""
+"""Composite elementwise functions, for backends that lack kernels for them."""

@@ -1,4 +1,4 @@
-"""Complex numbers and their parts, made of the two views that pair real numbers."""
+"""Complex numbers and their parts, based on the two views that pair real numbers."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"
@@ -29,7 +29,7 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
 def real(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return self
-    # The real part is that of the conjugate, which may be lazy.
+    # The conjugate, which may be lazy, has the same real part.
     return F.view_as_real(self.conj() if is_conj(self) else self).select(-1, 0)
 
 

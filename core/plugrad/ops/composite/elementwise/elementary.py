@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, trigonometry and hyperbolas made of exp, log, sqrt, sin, cos and atan.
+"""Exponentials, logarithms, trigonometry and hyperbolas from exp, log, sqrt, sin, cos and atan.
 
 Accurate to a few units in the last place, also near zero and where a square would overflow. They
 run where a backend has no kernel of its own, below autograd.
@@ -129,7 +129,7 @@ def cosh(self: Tensor) -> Tensor:
     if self.dtype.is_complex:
         real, imaginary = F.real(self), F.imag(self)
         return F.complex(F.cosh(real) * F.cos(imaginary), F.sinh(real) * F.sin(imaginary))
-    # By the root, whose square overflows only where the result does.
+    # Through the square root, because its square overflows only if the result does.
     root = F.exp(F.abs(_floating(self)) * 0.5)
     return _rounded(root * 0.5 * root + 0.5 / root / root, self)
 

@@ -1,4 +1,4 @@
-"""Signs, magnitudes, rounding and remainders made of comparisons, `floor` and `fmod`."""
+"""Signs, magnitudes, rounding and remainders from comparisons, `floor` and `fmod`."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"
@@ -44,7 +44,7 @@ def sign(self: Tensor) -> Tensor:
     if self.dtype.category == BOOL:
         return self.clone()
     zero = F.zeros((), dtype=self.dtype, device=self.device)
-    # Neither holds for nan, whose sign is 0.
+    # Both are false for nan, so its sign is 0.
     return F.where(F.lt(zero, self), 1, F.where(F.lt(self, zero), -1, zero))
 
 

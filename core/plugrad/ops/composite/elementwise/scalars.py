@@ -1,4 +1,4 @@
-"""Numbers as tensors, for backends whose kernels take only tensors, and the dtype they compute
+"""Numbers as tensors, for backends with kernels that take only tensors, and the dtype they compute
 in."""
 
 # Operators with several overloads are typed Any.

@@ -1,7 +1,7 @@
-"""Adaptive pooling: as many windows as the result has places, which together cover the input.
+"""Adaptive pooling: one window for each element of the result; together they cover the input.
 
-Window i of n covers floor(i * size / n) to ceil((i + 1) * size / n) - 1. Windows of one size are
-those of ordinary pooling.
+Window i of n covers floor(i * size / n) to ceil((i + 1) * size / n) - 1. If all windows have one
+size, this is ordinary pooling.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -67,7 +67,7 @@ def _one_size(kind: str, output_size: Ints) -> Ints:
 
 
 def _sizes(operator: str, output_size: Ints, spatial: int) -> Ints:
-    """A size for each dimension; one number stands for all."""
+    """A size for each dimension; one number applies to all."""
     if len(output_size) == 1:
         return output_size * spatial
     if len(output_size) != spatial:
@@ -100,7 +100,7 @@ def _adaptive_avg(operator: str, self: Tensor, out: Ints) -> Tensor:
     # The result, and the indices that make it of the different bands.
     images = self.numel() // max(math.prod(sizes), 1)
     check_memory(images * math.prod(out) * self.dtype.itemsize + 32 * sum(out))
-    # Resampling to the means of areas has the same windows, but for none at all.
+    # Resampling to the means of areas has the same windows, but cannot have zero of them.
     resample = find_operator("plugrad::_resample")
     assert resample is not None
     some = tuple([max(count, 1) for count in out])

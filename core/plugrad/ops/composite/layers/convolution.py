@@ -1,7 +1,7 @@
-"""Convolution as a matrix product of filters and windows; its gradients are products as well.
+"""Convolution as a matrix product of filters and windows; its gradients are products, too.
 
-`groups` matrices (filters / groups, taps) meet `groups` matrices (taps, batch * windows), where the
-taps are those of all channels of a group.
+`groups` matrices (filters / groups, taps) are multiplied by `groups` matrices (taps, batch *
+windows); the taps cover all channels of a group.
 """
 
 from __future__ import annotations

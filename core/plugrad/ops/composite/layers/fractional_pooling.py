@@ -1,4 +1,4 @@
-"""Fractional max pooling: windows of one size, whose starts follow from random samples."""
+"""Fractional max pooling: windows of one size that start at random positions."""
 
 # mypy: disable-error-code="no-any-return"
 
@@ -29,7 +29,7 @@ _AXES: Final = ("time", "height", "width")
 def fractional_max_pool2d(
     self: Tensor, kernel_size: Ints, output_size: Ints, random_samples: Tensor
 ) -> tuple[Tensor, Tensor]:
-    # The first sample is that of the columns, in two dimensions only.
+    # In two dimensions only, the first sample is for the columns.
     return _pool(self, kernel_size, output_size, random_samples, (1, 0))
 
 
@@ -42,7 +42,7 @@ def fractional_max_pool3d(
 def _pool(
     self: Tensor, kernel_size: Ints, output_size: Ints, samples: Tensor, order: Ints
 ) -> tuple[Tensor, Tensor]:
-    """`order` tells which of the samples is each dimension's."""
+    """`order` gives the index of each dimension's sample."""
     spatial = len(order)
     name = f"fractional_max_pool{spatial}d"
     kernel = per_dimension(f"{name}: kernel_size", kernel_size, spatial)
@@ -76,7 +76,7 @@ def _check_sizes(name: str, self: Tensor, kernel: Ints, out: Ints) -> None:
                 f"{name}(): expected a kernel_size above 0 and an output_size of at least 0, but "
                 f"got {axis} {kernel[i]} and {out[i]}"
             )
-        # PyTorch wants an element more where there are three dimensions.
+        # PyTorch requires one more element in three dimensions.
         if out[i] + kernel[i] + spatial - 3 > size:
             raise RuntimeError(
                 f"{name}(): pool {axis} {kernel[i]} too large relative to input {axis} {size}"

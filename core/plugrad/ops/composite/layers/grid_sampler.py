@@ -1,6 +1,6 @@
-"""Images and volumes read at the places of a grid, and the grids of affine maps.
+"""Reads images and volumes at the positions of a grid, and makes the grids of affine maps.
 
-Everything is made of differentiable operators: positions become row numbers of a table of all
+Everything is composed of differentiable operators: positions become row numbers of a table of all
 pixels, and the gradient toward the grid goes through the weights. As in PyTorch, positions are in
 the dtype of the grid, 16-bit ones too.
 """

@@ -85,7 +85,7 @@ def _check(name: str, self: Tensor, padding: Ints, spatial: int) -> None:
     check_memory(count)
 
 
-# Declared, because modules that import each other must know the types.
+# Declared, because the modules import each other and mypyc needs the types.
 reflection_pad1d: Callable[..., Tensor]
 reflection_pad2d: Callable[..., Tensor]
 reflection_pad3d: Callable[..., Tensor]

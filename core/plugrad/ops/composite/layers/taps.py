@@ -144,7 +144,7 @@ def _bands(how: Resampling, length: int, count: int) -> Taps:
 
 
 def _ranges(first: Array, sizes: Array, weigh: Callable[[Array], Array], number: Any) -> Taps:
-    """Taps in a row from `first`, whose weights add up to 1."""
+    """Consecutive taps from `first` with weights that sum to 1."""
     most = max(int(sizes.max(initial=0)), 1)
     steps = np.arange(most)[:, None]
     valid = steps < sizes
@@ -190,7 +190,8 @@ def byte_taps(how: Resampling, length: int, count: int) -> tuple[Taps, int]:
 
 @lru_cache(maxsize=128)
 def transposed_taps(how: Resampling, length: int, count: int) -> Taps:
-    """What the gradient of the line of `length` elements reads of that of `count` elements."""
+    """The taps by which the gradient of `length` elements reads the gradient of `count`
+    elements."""
     forward = taps(how, length, count)
     read = forward.indices.reshape(-1)
     by = np.tile(np.arange(count), forward.indices.shape[0])

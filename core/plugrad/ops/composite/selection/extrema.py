@@ -26,7 +26,7 @@ def operator_called(name: str) -> Operator:
 
 
 def _reversed(x: Any) -> Any:
-    """Numbers in the opposite order, each of which can be told from its opposite."""
+    """A map of numbers that reverses their order and loses none of them."""
     return F.neg(x) if x.dtype.category >= FLOATING else F.bitwise_not(x)
 
 

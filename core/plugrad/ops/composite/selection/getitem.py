@@ -1,7 +1,7 @@
 """Indexing: `x[index]` and `x[index] = value` by view operators, `index` and `index_put_`.
 
-Integers select, slices slice, None unsqueezes, and Ellipsis stands for the dimensions that are not
-named. Tensors, lists and arrays are collected as advanced indices, one per dimension, and go to one
+Integers select, slices slice, None unsqueezes, and Ellipsis stands for the remaining dimensions.
+Tensors, lists and arrays are collected as advanced indices, one per dimension, and go to one
 `index` at the end. A 0-dim integer tensor is an integer; while a function is traced or mapped over
 a batch its value may be unknown, and what it selects is then a copy, which an assignment puts back.
 """
@@ -73,7 +73,7 @@ def getitem(self: Tensor, index: object) -> Any:
 
 
 def _is_basic(index: tuple[Any, ...]) -> bool:
-    """Whether there are but integers, slices, None and Ellipsis, whose classes are Python's own."""
+    """Whether there are only integers, slices, None and Ellipsis of Python's own classes."""
     for entry in index:
         kind = type(entry)
         if kind is not int and kind is not slice and entry is not None and entry is not Ellipsis:
@@ -250,7 +250,7 @@ def _count_named(self: Tensor, indices: list[Any]) -> int:
 
 
 def _first_unknown(indices: list[Any]) -> int:
-    """Where the first integer is whose value is not known yet; -1 if there is none."""
+    """The position of the first integer with a value that is not known yet; -1 if there is none."""
     for place, entry in enumerate(indices):
         if (
             isinstance(entry, TensorBase)
@@ -281,12 +281,12 @@ def _dim_of(self: Tensor, indices: list[Any], place: int) -> int:
 
 
 def _position(self: Tensor, dim: int, place: int, index: Tensor) -> Tensor:
-    """An index whose value is not known, as `index_select` takes it."""
+    """An index with an unknown value, in the form that `index_select` takes."""
     size = sizes_of(self)[dim]
     if size == 0:
         raise IndexError(f"index is out of bounds for dimension {place} with size 0")
     if index.device.type == "cpu" and is_mapped(index):
-        # As in PyTorch, the dimension is that of the whole batch.
+        # As in PyTorch, the dimension is counted in the whole batch.
         _check_batch(whole_batch(index), dim + is_mapped_innermost(self), size)
     wide: Any = to_dtype(index, int64)
     position: Tensor = F.where(F.lt(wide, 0), F.add(wide, size), wide)
@@ -314,7 +314,7 @@ def _select_at(self: Tensor, dim: int, position: Tensor) -> Tensor:
 
 
 def _assign_at(self: Tensor, indices: list[Any], place: int, value: object) -> None:
-    """`setitem` with an index whose value is not known: on a copy, which is put back."""
+    """`setitem` with an index of unknown value: writes to a copy, which is put back."""
     dim = _dim_of(self, indices, place)
     position = _position(self, dim, place, indices[place])
     part = F.squeeze(F.index_select(self, dim, position), dim)
@@ -350,7 +350,7 @@ def _basic(self: Tensor, indices: list[Any]) -> tuple[Tensor, list[Any]]:
                 if entry.dtype is bool_:
                     _check_mask(view, entry, dim)
                 _put(advanced, dim, entry)
-                # A mask stands for as many dimensions as it has.
+                # A mask covers as many dimensions as it has.
                 dim += entry.ndim if entry.dtype is bool_ else 1
             elif entry.dtype is bool_:
                 view = F.unsqueeze(view, dim)
@@ -367,7 +367,7 @@ def _put(advanced: list[Any], dim: int, index: Any) -> None:
     """Record an advanced index for `dim`; those before it without one get None."""
     last = advanced[-1] if advanced else None
     if last is not None and last.dtype is bool_ and last.ndim > 1:
-        # Only at the end may one entry of the list stand for several dimensions.
+        # Only the last entry of the list may cover several dimensions.
         del advanced[-1]
         advanced.extend(
             [tensor(column, device=last.device) for column in host_array(last).nonzero()]

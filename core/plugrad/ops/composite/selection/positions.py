@@ -114,7 +114,7 @@ def indexed(sizes: Sizes, indices: list[Any]) -> Array:
             taken = 1
             chosen.append(None if index is None else _wrapped(index, sizes[place], place))
         elif index.ndim == 0:
-            # A dimension of its own, of which the one element is read or not.
+            # A new dimension with one element, which is read or not.
             taken = 0
             chosen.append(np.zeros(int(index), np.int64))
             lengths.append(1)
@@ -180,7 +180,7 @@ def write(self: Tensor, positions: Array, source: Tensor) -> Tensor:
 
 
 def merge(self: Tensor, origin: Array, source: Tensor) -> Tensor:
-    """For each element where in `source` it comes from; -1 keeps it."""
+    """For each element its position in `source`; -1 keeps it."""
     origin = origin.reshape(sizes_of(self))
     taken = read(source, np.maximum(origin, 0))
     written = origin >= 0

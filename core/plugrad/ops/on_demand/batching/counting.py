@@ -25,7 +25,7 @@ def _one_by_one(name: str) -> Rule:
     def rule(info: VmapInfo, dims: Dims, *args: Any) -> tuple[Any, Any]:
         op = find_operator(f"plugrad::{name}")
         assert op is not None
-        # The result for no elements tells the shape of an empty batch.
+        # The result for no elements gives the shape of an empty batch.
         found = [
             op.call(tuple([_element(*pair, number) for pair in zip(args, dims, strict=True)]))
             for number in (range(info.batch_size) if info.batch_size else (None,))

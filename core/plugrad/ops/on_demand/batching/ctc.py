@@ -21,7 +21,7 @@ Lengths = Any
 
 
 def _lengths(info: VmapInfo, dim: Any, lengths: Lengths) -> Lengths:
-    """Those of all sequences in the order of `_folded`."""
+    """The lengths of all sequences in the order of `_folded`."""
     if isinstance(lengths, tuple):
         return lengths * info.batch_size
     return spread(lengths, dim, info.batch_size).reshape((-1,))

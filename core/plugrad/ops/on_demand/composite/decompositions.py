@@ -46,7 +46,7 @@ def to_device(array: Any, like: TensorBase, dtype: DType | None = None) -> Tenso
 
 def may_need_vectors(A: TensorBase) -> bool:
     """Whether a derivative with respect to `A` may be needed, which takes eigenvectors or singular
-    vectors. A transform does not tell."""
+    vectors. Inside a transform this is unknown."""
     if A._keyset & (FORWARD_AD_BIT | TRANSFORMS_BIT):
         return True
     return current_state().grad_enabled and needs_grad(A)

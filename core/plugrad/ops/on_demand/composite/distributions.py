@@ -281,8 +281,8 @@ def _beta_off_mean(x: Any, alpha: Any, beta: Any, total: Any, mean: Any) -> Any:
     return stirling * factor * (first + 0.5 * ratio * (pole + F.where(x < mean, power, -power)))
 
 
-# For each power of u = log(x) and of a = log(alpha) - u, coefficients of powers of
-# b = log(total) - a; first those of the numerator, then those of the denominator.
+# For each power of u = log(x) and of a = log(alpha) - u, coefficients of powers of b = log(total) -
+# a; first the numerator's, then the denominator's.
 _BETA: Final = (
     (
         (

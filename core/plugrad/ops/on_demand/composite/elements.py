@@ -1,4 +1,4 @@
-"""Hashes, `nonzero_static` and similar operators whose result's shape does not depend on elements;
+"""Hashes, `nonzero_static` and similar operators with result shapes that do not depend on elements;
 copies in a given memory order."""
 
 # Tensor dunders may return NotImplemented: Any.
@@ -44,7 +44,7 @@ def hash_tensor(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> Tensor:
     bits = bits.permute((*kept, *dims)).reshape((*rest, count))
     place = len(rest)
     while count > 1:
-        # Halves against each other; what is left over waits for the next round.
+        # Combine the halves; a leftover element is used in the next round.
         half = count // 2
         joined = F.bitwise_xor(bits.narrow(place, 0, half), bits.narrow(place, half, half))
         if count % 2:

@@ -1,4 +1,4 @@
-"""Embedding bags: look up the rows of a table and add those of each bag."""
+"""Embedding bags: look up the rows of a table and add the rows of each bag."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"

@@ -98,8 +98,8 @@ def _recorded_together(each: Function) -> Function:
 
 
 def _of_one_node(factory: Callable[[str], Function]) -> Callable[[str], Function]:
-    """A factory whose operators record all tensors in one node; in-place ones record each tensor by
-    itself."""
+    """A factory of operators that record all tensors in one node; in-place ones record each tensor
+    separately."""
 
     def make(name: str) -> Function:
         each = factory(name)

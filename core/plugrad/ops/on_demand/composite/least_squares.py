@@ -1,4 +1,4 @@
-"""Least squares under its public name, and made of decompositions of matrices."""
+"""Least squares under its public name, and composed of matrix decompositions."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Losses of pairs, margins and counts, made of other operators."""
+"""Losses of pairs, margins and counts, composed of other operators."""
 
 # mypy: disable-error-code="index, no-any-return"
 

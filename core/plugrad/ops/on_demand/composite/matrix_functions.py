@@ -1,4 +1,4 @@
-"""Functions of matrices that are made of singular values, eigenvalues and inverses."""
+"""Functions of matrices that use singular values, eigenvalues and inverses."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,5 @@
-"""Steps of optimizers, made of operators on one tensor; a backend's kernel gives the same bits."""
+"""Steps of optimizers, composed of operators on one tensor; a backend's kernel gives the same
+bits."""
 
 from __future__ import annotations
 

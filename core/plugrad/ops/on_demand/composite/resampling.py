@@ -148,7 +148,7 @@ def _weighted(read: Tensor, weights: Any, valid: Any, behind: Ints) -> Tensor:
 
 
 def _wanted_size(input: TensorBase, given: Ints | None, factors: Floats | None) -> Ints:
-    """The size that the arguments of an overload `vec` ask for."""
+    """The size that the arguments of an overload `vec` request."""
     if (given is None) == (factors is None):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     sizes = sizes_of(input)
@@ -255,7 +255,7 @@ def _operators(name: str, mode: str, spatial: int) -> tuple[Callable[..., Tensor
     return made.by_size, made.vec, made.backward
 
 
-# Declared, because modules that import each other must know the types.
+# Declared, because the modules import each other and mypyc needs the types.
 upsample_nearest1d: Callable[..., Tensor]
 upsample_nearest1d_vec: Callable[..., Tensor]
 upsample_nearest1d_backward: Callable[..., Tensor]

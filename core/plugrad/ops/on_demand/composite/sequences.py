@@ -1,4 +1,4 @@
-"""Combinations, powers, distances, running sums, and blocks: made of reading and joining."""
+"""Combinations, powers, distances, running sums and blocks, composed of indexing and joining."""
 
 # Tensor dunders may return NotImplemented: Any.
 # mypy: disable-error-code="no-any-return"
@@ -211,7 +211,7 @@ def logcumsumexp(self: Tensor, dim: int) -> Any:
         for position in range(1, size):
             found.append(F.logaddexp(found[-1], x.narrow(place, position, 1)))
         return F.cat(found, place)
-    # After n rounds each element stands for the 2 ** n that end at it; see `scans`.
+    # After n rounds each element combines the 2 ** n elements that end at it; see `scans`.
     step = 1
     while step < size:
         rest = size - step

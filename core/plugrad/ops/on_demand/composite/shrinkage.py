@@ -1,4 +1,4 @@
-"""Decompositions of shrinkage functions; randomised leaky units and dropouts made of a mask."""
+"""Decompositions of shrinkage functions; randomised leaky units and dropouts based on a mask."""
 
 # mypy: disable-error-code="index, no-any-return"
 
@@ -97,7 +97,7 @@ def _check_bounds(self: Tensor, lower: Any, upper: Any, training: bool) -> None:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     kernel = "rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu"
     check_real_floating(kernel, self.dtype)
-    # As in PyTorch, whose other devices take it.
+    # As in PyTorch, which supports it on other devices.
     if training and self.dtype is float16 and self.device.type == "cpu":
         raise not_implemented(kernel, self.dtype)
 

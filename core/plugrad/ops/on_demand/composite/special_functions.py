@@ -1,4 +1,4 @@
-"""Special functions on the host, and functions made of them."""
+"""Special functions on the host, and functions composed of them."""
 
 # mypy: disable-error-code="index, no-any-return"
 

@@ -1,5 +1,5 @@
 """The public Fourier transforms, made of three: complex to complex, real to complex and complex to
-real. A backend without these three uses those of the host.
+real. A backend without these three uses the host's.
 """
 
 # Tensor dunders may return NotImplemented: Any.
@@ -125,7 +125,7 @@ def _of_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool)
     if x.dtype.is_complex:
         return F._fft_c2c(x, (place,), mode, forward)
     found = F._fft_r2c(x, (place,), mode, False)
-    # That of real numbers is known for one direction; the other one is its conjugate.
+    # For real numbers there is only the forward transform; the other one is its conjugate.
     return found if forward else found.conj()
 
 

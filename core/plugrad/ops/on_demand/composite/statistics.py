@@ -1,4 +1,4 @@
-"""Counts, quantiles, modes and covariances, made of sorting and sums."""
+"""Counts, quantiles, modes and covariances, based on sorting and sums."""
 
 # Operators with several overloads are typed Any.
 # mypy: disable-error-code="index, no-any-return"

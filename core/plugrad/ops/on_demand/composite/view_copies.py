@@ -12,7 +12,7 @@ from plugrad.memory_format import contiguous_format
 
 
 def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
-    """A view operator whose results get memory of their own, row by row."""
+    """A view operator that copies its results into new row-major memory."""
 
     def copied(*args: Any) -> Any:
         found = view(*args)

@@ -14,7 +14,7 @@ BLOCK: Final = 32
 
 
 def solve_lower(A: Array, B: Array, unit: bool) -> Array:
-    """X with A @ X = B, of which `A` (*, n, n) counts as lower triangular; B is (*, n, k).
+    """X with A @ X = B; `A` (*, n, n) is read as lower triangular, B is (*, n, k).
 
     A zero on the diagonal gives inf and nan.
     """

@@ -95,7 +95,7 @@ def qr_backward(
     gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor, mode: str
 ) -> Tensor | None:
     """(gQ + Q M) R^-H for a tall A, where M is folded from the triangle of R gR^H - gQ^H Q. The
-    other columns of a wide A are Q times those of R."""
+    other columns of a wide A are Q times R's other columns."""
     check_qr(Q, R, mode)
     if gQ is None and gR is None:
         return None

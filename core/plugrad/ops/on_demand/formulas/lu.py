@@ -85,8 +85,8 @@ def lu_solve_backward(
     adjoint: bool,
     mask: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None]:
-    """gB solves the system with the adjoint; gA is minus a product of gB and X. That of the factors
-    is tril(P^H gA U^H, -1) + triu(L^H P^H gA)."""
+    """gB solves the system with the adjoint; gA is minus a product of gB and X. The factors'
+    gradient is tril(P^H gA U^H, -1) + triu(L^H P^H gA)."""
     gB = F.linalg_lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)
     if not mask[0]:
         return None, gB

@@ -29,7 +29,8 @@ def pinv_backward(grad: Tensor, pinv: Tensor, A: Tensor) -> Any:
 
 
 def matrix_exp_of_block(A: Tensor, direction: Tensor) -> Any:
-    """The derivative of the exponential at `A` in a direction: a part of that of a larger matrix.
+    """The derivative of the exponential at `A` in a direction: a block of a larger matrix's
+    exponential.
 
     Source: Higham, "Functions of Matrices", 2008, equation 10.46.
     """

@@ -20,8 +20,8 @@ def logcumsumexp_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> 
     """The sums of grad[i] * exp(x[j] - result[i]) over all i from j on.
 
     They are s * exp(x - result) with s[j] = grad[j] + exp(result[j] - result[j + 1]) * s[j + 1].
-    Real results ascend, so that no factor overflows. All is linear in `grad`, whose logarithm would
-    have no derivative at 0.
+    Real results ascend, so that no factor overflows. Everything is linear in `grad`, because a
+    logarithm of it would have no derivative at 0.
     """
     if x.ndim == 0 or x.numel() == 0:
         return grad

@@ -13,7 +13,7 @@ from plugrad._generated import functions as F
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
-# Of the series below: the next is 1e-18 of the sum.
+# For the series below: the next term is 1e-18 of the sum.
 _TERMS: Final = 9
 
 

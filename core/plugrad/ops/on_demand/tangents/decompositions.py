@@ -66,7 +66,8 @@ def eig_tangent(dA: Tensor, L: Tensor, V: Tensor) -> Any:
 
 
 def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor, compute_uv: bool) -> Any:
-    """Those of the first k singular vectors; the rest of full matrices counts as constant."""
+    """The tangents of the first k singular vectors; the rest of full matrices is treated as
+    constant."""
     if not compute_uv:
         raise_without_vectors("linalg.svdvals")
     rows, columns, count = sizes_of(U)[-2], sizes_of(Vh)[-1], sizes_of(S)[-1]

@@ -1,4 +1,4 @@
-"""Tangents of LU decompositions, and of what is computed through them; dX is that of X."""
+"""Tangents of LU decompositions and of results computed through them; dX is the tangent of X."""
 
 from __future__ import annotations
 

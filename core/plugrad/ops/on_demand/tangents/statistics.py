@@ -10,5 +10,5 @@ from plugrad.ops.tangents import reductions
 
 
 def along(t: Any, gradient: Any, result: Any, dim: Any, keepdim: bool) -> Any:
-    """The tangent of a reduction, each of whose results has the elements of one group."""
+    """The tangent of a reduction in which each result depends on the elements of one group."""
     return reductions.along(t, gradient, result, dim, keepdim)

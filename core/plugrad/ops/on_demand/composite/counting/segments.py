@@ -66,7 +66,7 @@ def segment_reduce(
 
 
 def _whole(name: str, given: Any, data: Tensor, place: int) -> Any:
-    """Lengths or offsets as int64, of which there is a row for each row of data."""
+    """Lengths or offsets as int64, one row for each row of data."""
     check_device(given, data)
     if given.ndim > data.ndim:
         raise RuntimeError(

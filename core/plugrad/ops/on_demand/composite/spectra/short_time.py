@@ -183,7 +183,7 @@ def istft(
             "return_complex=True."
         )
     sizes = sizes_of(self)
-    wrap_dim(-3, len(sizes) + 1)  # that of the frequencies, before the pair of real numbers
+    wrap_dim(-3, len(sizes) + 1)  # the dimension of frequencies, before the pair of real numbers
     if 0 in sizes:
         refuse(": input tensor cannot be empty.")
     if len(sizes) not in (2, 3):
@@ -242,7 +242,7 @@ def istft(
 
 
 def _has_gap(totals: Tensor) -> bool:
-    """Whether no window weighs some element. Where values are not known yet, that gives nan."""
+    """Whether some element is in no window. If values are unknown, the result is nan there."""
     return has_values(totals) and bool(
         np.any(np.abs(host_array(whole_batch(totals))) < _LEAST_WEIGHT)
     )

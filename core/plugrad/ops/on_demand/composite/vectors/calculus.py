@@ -165,7 +165,7 @@ def _even(self: Any, place: int, step: Any, edge_order: int) -> Any:
 
 
 def _uneven(self: Any, place: int, where: Any, edge_order: int) -> Any:
-    """For samples whose distances differ, by the parabola through three of them."""
+    """For unevenly spaced samples, by the parabola through three of them."""
     size = sizes_of(self)[place]
     shape = [-1 if axis == place else 1 for axis in range(self.ndim)]
     gaps = F.diff(where).reshape(shape)
