@@ -62,6 +62,11 @@ POINTS = plugrad.zeros(2, 3)
             "must be between 1 and LU.size",
         ),
         (
+            lambda: plugrad.lu_unpack(plugrad.eye(4, 3), plugrad.ones(2, dtype=plugrad.int32)),
+            RuntimeError,
+            r"LU_pivots to have 3 elements for each matrix of 4 by 3, .* shape \[2\]",
+        ),
+        (
             lambda: plugrad.scatter_reduce(
                 plugrad.ones(3), 0, plugrad.tensor([0, 0, 1]), plugrad.ones(2), "sum"
             ),

@@ -99,6 +99,14 @@ CALLS: dict[str, Any] = {
         for dtype in ("bool", "int64", "float16", "float32")
         for n in (0, 2)
     },
+    **{
+        f"lu_unpack of {sizes} and {pivots}": lambda lib, sizes=sizes, pivots=pivots: lib.lu_unpack(
+            lib.ones(sizes), lib.tensor(pivots, dtype=lib.int32)
+        )
+        for sizes, pivots in (
+            ((2, 1), [2, 9]), ((0, 3), [2, 2]), ((1, 3, 3), [2, 3, 3]), ((3, 0), [2]),
+        )
+    },
     # A flag is a number, too, where there is more than one form.
     "quantile": lambda lib: lib.quantile(lib.tensor([0.25, 0.5]), True),
     "pinv": lambda lib: lib.linalg.pinv(lib.eye(2), True),

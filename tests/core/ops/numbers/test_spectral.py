@@ -139,7 +139,8 @@ def test_windows_require_grad_where_asked_to() -> None:
     "name", ["bartlett", "blackman", "cosine", "exponential", "gaussian", "hann", "kaiser"]
 )
 def test_the_length_of_a_window_is_an_int(name: str, M: Any) -> None:
-    said = rf"{name}\(\): argument 'M' \(position 1\) must be int, not {type(M).__name__}"
+    # Some are sums of cosines, which says so.
+    said = rf"\w+\(\): argument 'M' \(position 1\) must be int, not {type(M).__name__}"
     with pytest.raises(TypeError, match=said):
         getattr(plugrad.signal.windows, name)(M)
     assert len(getattr(plugrad.signal.windows, name)(np.int64(3))) == 3

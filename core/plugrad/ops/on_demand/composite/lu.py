@@ -89,11 +89,25 @@ def lu_permutation_on_host(pivots: TensorBase, rows: int) -> TensorBase:
     return to_device(lu.permutation(host, rows), pivots, int64)
 
 
+def _used_pivots(pivots: Tensor, LU: Tensor) -> Tensor:
+    """(*, k) pivots for the (*, m, n) factors, k = min(m, n); more than that are not looked at."""
+    *batch, rows, columns = sizes_of(LU)
+    count = min(rows, columns)
+    if pivots.ndim == 0 or sizes_of(pivots)[-1] < count:
+        raise RuntimeError(
+            f"lu_unpack: expected LU_pivots to have {count} elements for each matrix of {rows} by "
+            f"{columns}, but got a tensor of shape {list(sizes_of(pivots))}"
+        )
+    return pivots.narrow(-1, 0, count).expand((*batch, count))
+
+
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool) -> Any:
     if unpack_pivots:
         prepare.check_pivots(LU_pivots, "torch.lu_unpack")
     prepare.check_dimensions(LU_data, "lu_unpack")
-    P = permutation_matrix(LU_pivots, LU_data) if unpack_pivots else LU_data.new_empty((0,))
+    P = LU_data.new_empty((0,))
+    if unpack_pivots:
+        P = permutation_matrix(_used_pivots(LU_pivots, LU_data), LU_data)
     if unpack_data:
         L, U = unpacked(LU_data)
     else:
