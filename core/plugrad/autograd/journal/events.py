@@ -62,7 +62,7 @@ _NAMES: Final[dict[int, str]] = {
 def read(book: Book) -> list[Event]:
     """What was written, in the order of time. By kind, behind time, thread and kind:
 
-    "call" operator, key set, place, values; "function" number, name, place, values; "left" it;
+    "call" operator, key set, place, values; "function" number, name, place, values; "left" it, whether by an exception;
     "step" operator, key set; "kernel" the variant that computes the innermost step; "back" a step
     ends; "end" of a call: values, the number of the first one's node or -1, or -2 for an exception;
     "node" number, name, number of the Function that made it or -1, label of a leaf or None, shape,

@@ -188,11 +188,11 @@ class Journal(Trace):
             fields.extend((FUNCTION, now(), number, name, code, place, given))
         super().enter_function(ctx, name, inputs, recorded)
 
-    def leave_function(self, ctx: Node) -> None:
-        super().leave_function(ctx)
+    def leave_function(self, ctx: Node, raised: bool) -> None:
+        super().leave_function(ctx, raised)
         book = self._book
         if not book.closed:
-            book.log().fields.extend((LEFT, now()))
+            book.log().fields.extend((LEFT, now(), raised))
 
     # Backward.
 

@@ -26,7 +26,7 @@ CAME: Final = 6
 WENT: Final = 7
 # Time, number of the Function, name, code, place in the code, how many values.
 FUNCTION: Final = 8
-# Time.
+# Time, whether it raised.
 LEFT: Final = 9
 # Tensors that the next node has saved: name, sizes, dtype, version.
 SAVED: Final = 10
@@ -65,7 +65,7 @@ RAISED: Final = -2
 # By kind: how long a record is, and whether its second value is the time. Without one it has the
 # time of the record before.
 LENGTHS: Final[tuple[int, ...]] = (
-    *(5, 7, 4, 2, 4, 2, 3, 4, 7, 2, 5, 9, 4, 2),
+    *(5, 7, 4, 2, 4, 2, 3, 4, 7, 3, 5, 9, 4, 2),
     *(3, 5, 3, 1, 3, 3, 4, 8, 5, 2, 3),
 )
 TIMED: Final[frozenset[int]] = frozenset(
