@@ -65,10 +65,10 @@ def chain(module: Any) -> Callable[[], object]:
 
 def run(effort: Effort) -> list[Row]:
     (own,) = [library for library in libraries() if library.name == PLUGRAD]
-    steps: list[tuple[str, Callable[[], object], Budget | None]] = [
-        (case.name, library_step(own, case), Budget(LIMIT, UNRECORDED)) for case in CASES
+    steps: list[tuple[str, Callable[[], object]]] = [
+        (case.name, library_step(own, case)) for case in CASES
     ]
-    steps.append((f"{CHAIN} products of 4 x 4", chain(own.module), None))
+    steps.append((f"{CHAIN} products of 4 x 4", chain(own.module)))
     return [
         Row(
             "recording",
@@ -79,7 +79,7 @@ def run(effort: Effort) -> list[Row]:
                 effort,
                 units=STEPS,
             ),
-            budget,
+            Budget(LIMIT, UNRECORDED),
         )
-        for name, step, budget in steps
+        for name, step in steps
     ]

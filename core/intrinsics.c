@@ -67,8 +67,8 @@ static PyObject *slow_attribute(Attribute *attribute, PyObject *object) {
     return PyObject_GetAttrString(object, attribute->name);
 }
 
-#define ATTRIBUTE(name_)                                             \
-    PyObject *plugrad_array_##name_(PyObject *array) {                \
+#define GETTER(name_, function)                                      \
+    PyObject *function(PyObject *array) {                             \
         static Attribute attribute = {#name_, NULL, NULL, NULL};     \
         if (Py_TYPE(array) == attribute.type) {                      \
             return attribute.get(array, attribute.closure);          \
@@ -76,6 +76,35 @@ static PyObject *slow_attribute(Attribute *attribute, PyObject *object) {
         return slow_attribute(&attribute, array);                    \
     }
 
+#define ATTRIBUTE(name) GETTER(name, plugrad_array_##name)
+
 ATTRIBUTE(dtype)
 ATTRIBUTE(shape)
 ATTRIBUTE(strides)
+
+/* The value, or None in place of an error that says that there is no such attribute. */
+static PyObject *or_none(PyObject *value) {
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        return Py_NewRef(Py_None);
+    }
+    return value;
+}
+
+static GETTER(base, get_base)
+static GETTER(nbytes, get_nbytes)
+
+PyObject *plugrad_array_base(PyObject *array) {
+    return or_none(get_base(array));
+}
+
+/* -113 is how mypyc's functions say that there may be an error. */
+int64_t plugrad_array_nbytes(PyObject *array) {
+    PyObject *value = or_none(get_nbytes(array));
+    if (value == NULL) {
+        return -113;
+    }
+    int64_t nbytes = PyLong_CheckExact(value) ? PyLong_AsLongLong(value) : -1;
+    Py_DECREF(value);
+    return nbytes == -1 && PyErr_Occurred() ? -113 : nbytes;
+}

@@ -61,10 +61,10 @@ NOT_WORTH_IT = (
     *("ipa-icf", "ipa-cp", "tree-tail-merge", "crossjumping", "schedule-insns2"),
 )
 
-# The module whose functions are in intrinsics.c.
+# The module whose functions are in intrinsics.c and records.c.
 INTRINSICS = "_intrinsics"
 # Our C files in the library, and the functions of mypyc that they replace: those get other names.
-ADDED = ("intrinsics.c", "modules.c", "tracebacks.c")
+ADDED = ("intrinsics.c", "modules.c", "records.c", "tracebacks.c")
 REPLACED = {
     "exc_ops.c": ("CPy_AddTraceback", "CPy_TypeErrorTraceback", "CPy_AttributeError"),
     "misc_ops.c": ("CPyImport_SetDunderAttrs",),
@@ -324,7 +324,7 @@ def call_intrinsics(path: str) -> None:
     functions = [
         node.name
         for node in ast.parse((PACKAGE / f"{INTRINSICS}.py").read_text()).body
-        if isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     ]
     for name in functions:
         definition = re.compile(

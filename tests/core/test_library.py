@@ -12,6 +12,7 @@ import pkgutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -196,6 +197,97 @@ def test_classes_of_tensors_are_classes() -> None:
         with pytest.raises(TypeError, match="expected two classes"):
             _intrinsics.hold_tensor_class(*wrong)
     assert type(plugrad.ones(2)) is plugrad.Tensor
+
+
+def test_base_and_bytes_of_arrays() -> None:
+    whole = np.ones((2, 3), "f4")
+    part = whole[:, 1:]
+    plain = Plain()
+    for _ in range(2):
+        assert _intrinsics.array_base(whole) is None
+        assert _intrinsics.array_base(part) is whole
+        assert _intrinsics.array_nbytes(whole) == 24
+        assert _intrinsics.array_nbytes(part) == 16
+        assert _intrinsics.array_base(plain) is None
+        assert _intrinsics.array_nbytes(plain) == -1
+    plain.base, plain.nbytes = "b", 2.5  # type: ignore[attr-defined]
+    assert _intrinsics.array_base(plain) == "b"
+    assert _intrinsics.array_nbytes(plain) == -1
+
+
+class Broken:
+    @property
+    def base(self) -> int:
+        raise ValueError("base is broken")
+
+    @property
+    def nbytes(self) -> int:
+        raise ValueError("nbytes is broken")
+
+
+def test_errors_of_attributes_go_on() -> None:
+    with pytest.raises(ValueError, match="base is broken"):
+        _intrinsics.array_base(Broken())
+    with pytest.raises(ValueError, match="nbytes is broken"):
+        _intrinsics.array_nbytes(Broken())
+
+
+TIMED = _intrinsics.FIRST_TIMED
+
+
+def test_a_log_returns_its_records_in_order() -> None:
+    log = _intrinsics.new_log()
+    x, y, z, w = (object() for _ in range(4))
+    large = 1 << 62
+    _intrinsics.log0(log, 0, -1, large)
+    _intrinsics.log1(log, 1, 3, -large, x)
+    _intrinsics.log2(log, TIMED - 1, 1, 2, 3, 4, x, y)
+    _intrinsics.log4(log, 3, 5, 6, 7, 8, x, y, z, w)
+    expected = [
+        (0, 0, -1, large),
+        (1, 0, 3, -large, x),
+        (TIMED - 1, 0, 1, 2, 3, 4, x, y),
+        (3, 0, 5, 6, 7, 8, x, y, z, w),
+    ]
+    assert _intrinsics.logged(log) == expected
+    assert _intrinsics.logged(log) == expected
+    assert _intrinsics.logged(_intrinsics.new_log()) == []
+
+
+def test_kinds_from_the_first_timed_one_on_have_the_time_of_the_performance_counter() -> None:
+    log = _intrinsics.new_log()
+    before = time.perf_counter_ns()
+    _intrinsics.log0(log, TIMED, 1, 2)
+    _intrinsics.log1(log, 255, 1, 2, "x")
+    after = time.perf_counter_ns()
+    (kind, first, *numbers), (last_kind, second, *values) = _intrinsics.logged(log)
+    assert (kind, numbers, last_kind, values) == (TIMED, [1, 2], 255, [1, 2, "x"])
+    assert before <= first <= second <= after
+
+
+def test_a_log_grows_and_holds_each_object_once_for_each_record() -> None:
+    value = object()
+    before = sys.getrefcount(value)
+    log = _intrinsics.new_log()
+    for number in range(5000):
+        _intrinsics.log2(log, TIMED, number, 0, 0, 0, value, None)
+        _intrinsics.log1(log, 1, 0, 0, value)
+    assert sys.getrefcount(value) == before + 10_000
+    found = _intrinsics.logged(log)
+    assert [record[2] for record in found[::2]] == list(range(5000))
+    assert all(record[-1] is value for record in found[1::2])
+    del log, found
+    assert sys.getrefcount(value) == before
+
+
+@compiled_only
+def test_only_logs_are_written_into() -> None:
+    with pytest.raises(TypeError, match=r"expected a log of records, got \[\]"):
+        _intrinsics.log0([], 0, 0, 0)
+    with pytest.raises(TypeError, match="expected a log of records, got 3"):
+        _intrinsics.logged(3)
+    with pytest.raises(TypeError, match="cannot create"):
+        type(_intrinsics.new_log())()
 
 
 def test_each_intrinsic_says_what_it_does() -> None:

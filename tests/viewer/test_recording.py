@@ -81,6 +81,24 @@ def test_a_call_that_raises_is_told_from_one_that_returns() -> None:
     assert all(raised.values())
 
 
+class Refusing(plugrad.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: plugrad.Tensor) -> plugrad.Tensor:
+        if x.shape[0] > 2:
+            raise ValueError("too long")
+        return x.clone()
+
+
+def test_a_custom_function_whose_forward_raises_is_told_from_one_that_returns() -> None:
+    with plugrad.viewer.record() as recording:
+        Refusing.apply(plugrad.ones(2, requires_grad=True))
+        with pytest.raises(ValueError, match="too long"):
+            Refusing.apply(plugrad.ones(3, requires_grad=True))
+    data = recording.data
+    validate(data)
+    assert [call["raised"] for call in data["calls"] if call["op"] == "Refusing"] == [False, True]
+
+
 def test_nodes_have_sequence_numbers_in_the_order_of_forward_and_accumulators_the_highest() -> None:
     x = plugrad.ones(2, requires_grad=True)
     with plugrad.viewer.record() as recording:

@@ -127,11 +127,11 @@ class Trace:
         if outer is not None:
             outer.enter_function(ctx, name, inputs, recorded)
 
-    def leave_function(self, ctx: Any) -> None:
-        """It ends, well or badly."""
+    def leave_function(self, ctx: Any, raised: bool) -> None:
+        """It returns, or it has raised an exception."""
         outer = self.outer
         if outer is not None:
-            outer.leave_function(ctx)
+            outer.leave_function(ctx, raised)
 
     def enter_range(self, key: object, label: str, inputs: tuple[object, ...]) -> None:
         """A named block of the program begins; `key` identifies this entry."""

@@ -108,6 +108,7 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
     state.kept = mode_keys & ~FORWARD_AD_BIT
     trace = state.trace
     entered = False
+    raised = True
     try:
         if trace is not None:
             trace.enter_function(ctx, function.__name__, args, recorded)
@@ -122,11 +123,12 @@ def apply_function(function: Any, base: Any, args: tuple[Any, ...], kwargs: dict
             setup_context(ctx, args, output)
         else:
             output = forward(ctx, *args)
+        raised = False
     finally:
         state.grad_enabled = grad_enabled
         state.kept = mode_keys
         if trace is not None and entered:
-            trace.leave_function(ctx)
+            trace.leave_function(ctx, raised)
     several = isinstance(output, tuple)
     outputs: tuple[Any, ...] = output if several else (output,)
     given = outputs

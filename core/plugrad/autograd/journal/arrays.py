@@ -5,14 +5,13 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Final, final
 
+from plugrad._intrinsics import array_base, array_nbytes, log1
 from plugrad.autograd.journal.kinds import CAME
 from plugrad.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     from plugrad.autograd.journal.book import Book
 
-# What `type(array)` gives for its `nbytes`, if the library can say.
-_INTEGER: Final[Any] = int
 _reference: Final[Any] = weakref.ref
 
 
@@ -41,15 +40,15 @@ class Arrays:
         self._known = set()
         self._on_freed = None
 
-    def add(self, tensor: TensorBase, args: tuple[object, ...], fields: list[Any]) -> None:
+    def add(self, tensor: TensorBase, args: tuple[object, ...], records: Any) -> None:
         """Record in a log that an operator has returned a tensor, unless its array is known, a
         view, or the array of an argument."""
         array: Any = tensor._backend_array
         key = id(array)
-        if key in self._known or getattr(array, "base", None) is not None:
+        if key in self._known or array_base(array) is not None:
             return
-        nbytes: Any = getattr(array, "nbytes", None)
-        if type(nbytes) is not _INTEGER or _is_among(array, args):
+        nbytes = array_nbytes(array)
+        if nbytes < 0 or _is_among(array, args):
             return
         callback = self._on_freed
         if callback is None:
@@ -61,7 +60,7 @@ class Arrays:
         device = tensor.device
         self._known.add(key)
         self._live[id(watch)] = (key, nbytes, device, watch)
-        fields.extend((CAME, device, nbytes))
+        log1(records, CAME, nbytes, 0, device)
 
     def _freed(self, watch: Any) -> None:
         found = self._live.pop(id(watch), None)
@@ -89,5 +88,5 @@ def _is_behind(array: Any, tensor: TensorBase) -> bool:
     while found is not None:
         if found is array:
             return True
-        found = getattr(found, "base", None)
+        found = array_base(found)
     return False

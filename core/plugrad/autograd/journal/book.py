@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Final, final
 
 from mypy_extensions import i64
 
+from plugrad._intrinsics import log0, log1, log4, new_log
 from plugrad.autograd.inspection import saving_names
 from plugrad.autograd.journal.arrays import Arrays
 from plugrad.autograd.journal.kinds import NODE, NOTE, SAVED, VALUE, WENT
@@ -20,11 +20,12 @@ from plugrad.graph.node import Node, name_of
 from plugrad.graph.saved_variable import SavedVariable
 from plugrad.tensor.base import TensorBase, sizes_of
 
-now: Final[Any] = time.perf_counter_ns
 frame_at: Final[Any] = sys._getframe
 
 # A weak reference to a tensor, and its name: by the tensor's identity.
 TensorNames = dict[int, tuple[Any, str]]
+
+_stamp_names: Final[dict[str, str]] = {}
 
 
 @final
@@ -32,7 +33,7 @@ class Log:
     """What one thread did.
 
     Attributes:
-        fields: the records; see `kinds`.
+        records: a log of records; see `kinds`.
         floor: the frame that was the innermost when the node that runs began: those below it did
             not call what the node calls.
     """
@@ -40,7 +41,7 @@ class Log:
     def __init__(self, number: int, state: LocalState | None) -> None:
         self.number = number
         self.name: str = threading.current_thread().name
-        self.fields: list[Any] = []
+        self.records: Any = new_log()
         self.floor: Any = None
         # Identifies the thread; its number does not, because another thread can reuse it.
         self.state: LocalState | None = state
@@ -96,6 +97,7 @@ class Book:
         self.passes: dict[int, int] = {}
         self.arrays = Arrays(self)
         self.logs: list[Log] = []
+        self._notes: list[object] = []
         self._by_state: dict[int, Log] = {}
         # By id; the code is kept so that no other code gets the same id.
         self._codes: dict[int, tuple[CodeType, bool]] = {}
@@ -138,7 +140,7 @@ class Book:
         if log.state is not state:
             log = self._by_state.get(id(state), log)
         self.count += 1
-        log.fields.extend((WENT, now(), device, nbytes))
+        log1(log.records, WENT, nbytes, 0, device)
 
     @property
     def threads(self) -> list[str]:
@@ -149,11 +151,16 @@ class Book:
         """Write any object as an event "note" of the calling thread."""
         if not self.closed:
             self.count += 1
-            self.log().fields.extend((NOTE, now(), what))
+            self._notes.append(what)
+            log0(self.log().records, NOTE, len(self._notes) - 1, 0)
+
+    def noted(self, place: int) -> object:
+        """What was noted, by its place."""
+        return self._notes[place]
 
     def see(self, node: Node) -> None:
         """Write a node and everything that it leads to, unless it is written already."""
-        self.number(node, self.log().fields)
+        self.number(node, self.log().records)
 
     # Where a call comes from.
 
@@ -174,41 +181,41 @@ class Book:
 
     # Tensors.
 
-    def note_values(self, values: Any, fields: list[Any]) -> int:
+    def note_values(self, values: Any, records: Any) -> int:
         """Write down the tensors among values, and those in lists; returns how many there are."""
         count = 0
         for value in values:
             if isinstance(value, TensorBase):
-                self.note_value(value, fields)
+                self.note_value(value, records)
                 count += 1
             elif isinstance(value, (list, tuple)):
                 for each in value:
                     if isinstance(each, TensorBase):
-                        self.note_value(each, fields)
+                        self.note_value(each, records)
                         count += 1
         return count
 
-    def note_value(self, tensor: TensorBase, fields: list[Any]) -> None:
+    def note_value(self, tensor: TensorBase, records: Any) -> None:
         """Write down what a tensor looks like, and its name."""
         name = ""
         if self.names:
             known = self.names.get(id(tensor))
             if known is not None and known[0]() is tensor:
                 name = known[1]
-        fields.extend((VALUE, sizes_of(tensor), tensor.dtype, tensor.device, name))
+        log4(records, VALUE, 0, 0, 0, 0, sizes_of(tensor), tensor.dtype, tensor.device, name)
 
     # Nodes.
 
-    def number(self, node: Node, fields: list[Any]) -> int:
+    def number(self, node: Node, records: Any) -> int:
         """A node's number. One that is new is written down."""
         notes = node._extra
         if notes is not None:
             number: int | None = notes.get(self.key)
             if number is not None:
                 return number
-        return self.add_node(node, None, fields)
+        return self.add_node(node, None, records)
 
-    def add_node(self, node: Node, frame: Any, fields: list[Any]) -> int:
+    def add_node(self, node: Node, frame: Any, records: Any) -> int:
         """Number a node, and write it down behind those it leads to that have no number."""
         number = self._assign(node)
         found: list[tuple[Node, int]] = [(node, number)]
@@ -222,7 +229,7 @@ class Book:
             index += 1
         while index > 0:
             index -= 1
-            self._write(found[index][0], found[index][1], frame, fields)
+            self._write(found[index][0], found[index][1], frame, records)
         return number
 
     def _assign(self, node: Node) -> int:
@@ -242,13 +249,14 @@ class Book:
         number: int = notes.get(self.key, -1)
         return number
 
-    def _write(self, node: Node, number: int, frame: Any, fields: list[Any]) -> None:
+    def _write(self, node: Node, number: int, frame: Any, records: Any) -> None:
         self.count += 1
         if node._edge_count == 0 and isinstance(node, AccumulateGradBase):
             leaf = node.variable
             label = self.label(leaf, frame)
-            order = node._sequence_nr()
-            fields.extend((NODE, number, name_of(node), -1, label, sizes_of(leaf), (), order, 0))
+            order = node._number
+            sizes = sizes_of(leaf)
+            log4(records, NODE, number, -1, order, 0, name_of(node), label, sizes, ())
             return
         edges: list[int] = []
         for place in range(node._edge_count):
@@ -256,18 +264,18 @@ class Book:
             if function is not None:
                 edges.append(self._number_of(function))
                 edges.append(int(node._edge_nr(place)))
-        saved = _write_saved(node, fields)
+        saved = _write_saved(node, records)
         shape: tuple[int, ...] = ()
         metadata = node._metadata_of_input(0) if node._num_inputs() > 0 else None
         if metadata is not None:
             shape = metadata.shape
         notes = node._extra
         maker: int = -1 if notes is None or len(notes) == 1 else notes.get(self.maker, -1)
-        fields.extend((NODE, number, name_of(node), maker, None, shape, tuple(edges)))
-        fields.extend((node._sequence_nr(), saved))
+        order = node._number
+        log4(records, NODE, number, maker, order, saved, name_of(node), None, shape, tuple(edges))
 
 
-def _write_saved(node: Node, fields: list[Any]) -> int:
+def _write_saved(node: Node, records: Any) -> int:
     """Write down what a node has saved; nothing is unpacked. Returns how many tensors there are."""
     count = 0
     for field, name in saving_names(node):
@@ -275,25 +283,36 @@ def _write_saved(node: Node, fields: list[Any]) -> int:
         if kept is None:
             continue
         if isinstance(kept, TensorBase):
-            stamp: int = getattr(node, f"stamp_{name}", 0)
-            fields.extend((SAVED, name, sizes_of(kept), kept.dtype, stamp >> 1))
+            stamp: int = getattr(node, _stamp_name(name), 0)
+            log4(records, SAVED, stamp >> 1, 0, 0, 0, name, sizes_of(kept), kept.dtype, None)
             count += 1
         elif isinstance(kept, SavedVariable):
-            _write_variable(name, kept, fields)
+            _write_variable(name, kept, records)
             count += 1
         elif isinstance(kept, list):
             for index, item in enumerate(kept):
                 if isinstance(item, SavedVariable):
-                    _write_variable(f"{name}[{index}]", item, fields)
+                    _write_variable(f"{name}[{index}]", item, records)
                     count += 1
     return count
 
 
-def _write_variable(name: str, saved: SavedVariable, fields: list[Any]) -> None:
+def _stamp_name(name: str) -> str:
+    """The field of a node that has the version of a saved tensor, above its lowest bit.
+
+    Interned: Python then remembers for each class whether it has the field."""
+    found = _stamp_names.get(name)
+    if found is None:
+        found = sys.intern(f"stamp_{name}")
+        _stamp_names[name] = found
+    return found
+
+
+def _write_variable(name: str, saved: SavedVariable, records: Any) -> None:
     """Something saved: a tensor, or what a pack hook returned for it."""
     raw: Any = saved.raw()
     version = int(saved.saved_version)
     if isinstance(raw, TensorBase):
-        fields.extend((SAVED, name, sizes_of(raw), raw.dtype, version))
+        log4(records, SAVED, version, 0, 0, 0, name, sizes_of(raw), raw.dtype, None)
     else:
-        fields.extend((SAVED, name, (), None, version))
+        log4(records, SAVED, version, 0, 0, 0, name, (), None, None)

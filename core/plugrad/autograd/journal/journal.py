@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from mypy_extensions import i64
 
-from plugrad.autograd.journal.book import Book, frame_at, now
+from plugrad._intrinsics import log0, log1, log2
+from plugrad.autograd.journal.book import Book, frame_at
 from plugrad.autograd.journal.kinds import (
     BACK,
     BACKWARD,
@@ -30,6 +31,7 @@ from plugrad.autograd.journal.kinds import (
     RAISED,
     RAN,
     READY,
+    RETURNED,
     RUN,
     STEP,
 )
@@ -72,57 +74,58 @@ class Journal(Trace):
             return self._dispatch_unheard(kind, op, keyset, args)
         if kind == "call":
             return self._call(book, op, keyset, args)
-        fields = book.log().fields
+        records = book.log().records
         book.count += 2
         outer = self.outer
-        fields.extend((STEP, now(), op, keyset))
+        log1(records, STEP, keyset, 0, op)
         try:
             if outer is None:
                 result = op.run_heard(kind, keyset, args)
             else:
                 result = outer.dispatch(kind, op, keyset, args)
         except BaseException:
-            fields.extend((BACK, now()))
+            log0(records, BACK, 0, 0)
             raise
-        fields.extend((BACK, now()))
+        log0(records, BACK, 0, 0)
         return result
 
     def _call(self, book: Book, op: Operator, keyset: i64, args: tuple[object, ...]) -> Any:
         log = book.log()
-        fields = log.fields
+        records = log.records
         outer = self.outer
-        given = book.note_values(args, fields)
+        given = book.note_values(args, records)
         frame = book.program_frame(log.floor)
         book.count += 4
         if book.count >= book.limit:
             book.closed = True
         if frame is None:
-            fields.extend((CALL, now(), op, keyset, None, 0, given))
+            log2(records, CALL, keyset, 0, given, 0, op, None)
         else:
-            fields.extend((CALL, now(), op, keyset, frame.f_code, frame.f_lasti, given))
+            log2(records, CALL, keyset, frame.f_lasti, given, 0, op, frame.f_code)
         try:
             if outer is None:
                 result = op.run_heard("call", keyset, args)
             else:
                 result = outer.dispatch("call", op, keyset, args)
         except BaseException:
-            fields.extend((END, now(), RAISED, 0))
+            log0(records, RETURNED, 0, 0)
+            log0(records, END, RAISED, 0)
             raise
-        ended = now()
+        log0(records, RETURNED, 0, 0)
         node = -1
         count = 0
         if isinstance(result, TensorBase):
-            node = self._note_result(book, result, args, frame, fields)
-            book.note_value(result, fields)
+            node = self._note_result(book, result, args, frame, records)
+            book.note_value(result, records)
             count = 1
         elif isinstance(result, (list, tuple)):
             for each in result:
                 if isinstance(each, TensorBase):
-                    number = self._note_result(book, each, args, frame, fields)
+                    number = self._note_result(book, each, args, frame, records)
                     if node < 0:
                         node = number
-            count = book.note_values(result, fields)
-        fields.extend((END, ended, node, count))
+            count = book.note_values(result, records)
+        log0(records, END, node, count)
         return result
 
     def _note_result(
@@ -131,7 +134,7 @@ class Journal(Trace):
         result: TensorBase,
         args: tuple[object, ...],
         frame: Any,
-        fields: list[Any],
+        records: Any,
     ) -> int:
         """Write down the node of a result, if it is new, and its memory; returns its number."""
         number: int = -1
@@ -140,8 +143,8 @@ class Journal(Trace):
             node = meta.grad_fn
             notes = node._extra
             found: int | None = None if notes is None else notes.get(book.key)
-            number = book.add_node(node, frame, fields) if found is None else found
-        book.arrays.add(result, args, fields)
+            number = book.add_node(node, frame, records) if found is None else found
+        book.arrays.add(result, args, records)
         return number
 
     def _dispatch_unheard(
@@ -158,7 +161,7 @@ class Journal(Trace):
     def choose(self, operator: str, kernel: str) -> None:
         book = self._book
         if not book.closed:
-            book.log().fields.extend((KERNEL, kernel))
+            log1(book.log().records, KERNEL, 0, 0, kernel)
         outer = self.outer
         if outer is not None:
             outer.choose(operator, kernel)
@@ -179,37 +182,38 @@ class Journal(Trace):
                 else:
                     notes[book.maker] = number
             log = book.log()
-            fields = log.fields
-            given = book.note_values(inputs, fields)
+            records = log.records
+            given = book.note_values(inputs, records)
             frame = book.program_frame(log.floor)
             code = None if frame is None else frame.f_code
             place = 0 if frame is None else frame.f_lasti
             book.count += 2
-            fields.extend((FUNCTION, now(), number, name, code, place, given))
+            log2(records, FUNCTION, number, place, given, 0, name, code)
         super().enter_function(ctx, name, inputs, recorded)
 
-    def leave_function(self, ctx: Node) -> None:
-        super().leave_function(ctx)
+    def leave_function(self, ctx: Node, raised: bool) -> None:
+        super().leave_function(ctx, raised)
         book = self._book
         if not book.closed:
-            book.log().fields.extend((LEFT, now()))
+            log0(book.log().records, LEFT, int(raised), 0)
 
     # Backward.
 
     def enter_pass(self, task: Any, root: Node, counts: Any) -> None:
         book = self._book
         if not book.closed:
-            fields = book.log().fields
+            records = book.log().records
             number = book.pass_count
             book.pass_count = number + 1
             book.passes[id(task)] = number
-            first = book.number(root, fields)
+            first = book.number(root, records)
             waiting: list[int] = []
             for node, count in counts:
-                waiting.append(book.number(node, fields))
+                waiting.append(book.number(node, records))
                 waiting.append(count)
             book.count += 2
-            fields.extend((BACKWARD, now(), number, first, COUNTS, waiting))
+            log0(records, BACKWARD, number, first)
+            log1(records, COUNTS, 0, 0, waiting)
         outer = self.outer
         if outer is not None:
             outer.enter_pass(task, root, counts)
@@ -219,7 +223,7 @@ class Journal(Trace):
         number = book.passes.pop(id(task), -1)
         if number >= 0 and not book.closed:
             book.count += 1
-            book.log().fields.extend((BACKWARD_END, now(), number))
+            log0(book.log().records, BACKWARD_END, number, 0)
         outer = self.outer
         if outer is not None:
             outer.leave_pass(task)
@@ -229,15 +233,15 @@ class Journal(Trace):
     ) -> None:
         book = self._book
         if not book.closed:
-            fields = book.log().fields
-            number = book.number(node, fields)
+            records = book.log().records
+            number = book.number(node, records)
             book.count += 2
             sizes: Any = None
             dtype: Any = None
             if grad is not None:
                 sizes = sizes_of(grad)
                 dtype = grad.dtype
-            fields.extend((BUFFER, now(), number, input_nr, sizes, dtype, is_sum, left))
+            log2(records, BUFFER, number, input_nr, int(is_sum), left, sizes, dtype)
         outer = self.outer
         if outer is not None:
             outer.arrive(task, node, input_nr, grad, is_sum, left)
@@ -245,11 +249,11 @@ class Journal(Trace):
     def queue_node(self, task: Any, node: Node, device: str) -> None:
         book = self._book
         if not book.closed:
-            fields = book.log().fields
-            number = book.number(node, fields)
+            records = book.log().records
+            number = book.number(node, records)
             book.count += 1
             pass_number = book.passes.get(id(task), -1)
-            fields.extend((READY, number, pass_number, device, _captured(task, node)))
+            log2(records, READY, number, pass_number, 0, 0, device, _captured(task, node))
         outer = self.outer
         if outer is not None:
             outer.queue_node(task, node, device)
@@ -257,10 +261,10 @@ class Journal(Trace):
     def enter_node(self, node: Node) -> None:
         book = self._book
         if not book.closed:
-            fields = book.log().fields
-            number = book.number(node, fields)
+            records = book.log().records
+            number = book.number(node, records)
             book.count += 1
-            fields.extend((POP, now(), number))
+            log0(records, POP, number, 0)
         outer = self.outer
         if outer is not None:
             outer.enter_node(node)
@@ -271,7 +275,7 @@ class Journal(Trace):
             outer.leave_node(node)
         book = self._book
         if not book.closed:
-            book.log().fields.append(DONE)
+            log0(book.log().records, DONE, 0, 0)
 
     def run_node(self, node: Node, grads: Any) -> Any:
         book = self._book
@@ -279,8 +283,8 @@ class Journal(Trace):
         if book.closed:
             return node.apply(grads) if outer is None else outer.run_node(node, grads)
         log = book.log()
-        fields = log.fields
-        number = book.number(node, fields)
+        records = log.records
+        number = book.number(node, records)
         book.count += 2
         sizes: Any = None
         dtype: Any = None
@@ -291,34 +295,34 @@ class Journal(Trace):
                 dtype = grad.dtype
         below: Any = log.floor
         log.floor = frame_at(0)
-        fields.extend((RUN, now(), number))
+        log0(records, RUN, number, 0)
         try:
             outputs = node.apply(grads) if outer is None else outer.run_node(node, grads)
         except BaseException:
             log.floor = below
-            fields.extend((RAN, now(), number))
+            log0(records, RAN, number, 0)
             raise
         log.floor = below
-        fields.extend((RAN, now(), number))
+        log0(records, RAN, number, 0)
         if sizes is not None:
-            fields.extend((GRAD, number, sizes, dtype))
+            log2(records, GRAD, number, 0, 0, 0, sizes, dtype)
         return outputs
 
     def run_hook(self, node: Any, kind: str, hook: Any) -> None:
         book = self._book
         if node is not None and not book.closed:
             name = getattr(hook, "__qualname__", type(hook).__qualname__)
-            fields = book.log().fields
-            number = book.number(node, fields)
+            records = book.log().records
+            number = book.number(node, records)
             book.count += 1
-            fields.extend((HOOK, now(), number, kind, name))
+            log2(records, HOOK, number, 0, 0, 0, kind, name)
         super().run_hook(node, kind, hook)
 
     def release(self, node: Node) -> None:
         book = self._book
         if not book.closed:
-            fields = book.log().fields
-            fields.extend((FREE, book.number(node, fields)))
+            records = book.log().records
+            log0(records, FREE, book.number(node, records), 0)
         outer = self.outer
         if outer is not None:
             outer.release(node)

@@ -1,76 +1,69 @@
-"""What a journal's log consists of: records of a kind each, one behind the other in one list.
+"""The kinds of the records that a journal's log consists of.
 
-One list of plain values is written faster than an object for each event, and the cyclic collector
-has nothing to look through. The length of a record follows from its kind, its first value.
+A record is a kind, the time, numbers and objects; `plugrad._intrinsics` appends it. A comment says
+what the numbers and objects are, by the names that the function for it gives them. Where a record
+has no time of its own, it has the time of the record before.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# Tensors that the next record counts: sizes, dtype, device, name.
+from plugrad._intrinsics import FIRST_TIMED
+
+# Tensors that the next record counts. w: name, x: sizes, y: dtype, z: device.
 VALUE: Final = 0
-# Time, operator, key set, code, place in the code, how many values.
-CALL: Final = 1
-# Time, operator, key set.
-STEP: Final = 2
-# Time.
-BACK: Final = 3
-# Time, number of a node or `RAISED`, how many values.
-END: Final = 4
-# Name of a kernel.
-KERNEL: Final = 5
-# Device, bytes.
-CAME: Final = 6
-# Time, device, bytes.
-WENT: Final = 7
-# Time, number of the Function, name, code, place in the code, how many values.
-FUNCTION: Final = 8
-# Time.
-LEFT: Final = 9
-# Tensors that the next node has saved: name, sizes, dtype, version.
-SAVED: Final = 10
-# Number, name, number of a Function, label of a leaf, shape, edges, sequence number, how many
-# it has saved.
-NODE: Final = 11
-# Time, number of the pass, number of the root.
-BACKWARD: Final = 12
-# Numbers of nodes, each with a count behind it.
-COUNTS: Final = 13
-# Time, number of the pass.
-BACKWARD_END: Final = 14
-# Number of a node, of the pass, device, numbers of the inputs whose gradients are captured.
-READY: Final = 15
-# Time, number of a node.
-POP: Final = 16
-DONE: Final = 17
-# Time, number of a node.
-RUN: Final = 18
-# Time, number of a node.
-RAN: Final = 19
-# Number of a node, sizes, dtype.
-GRAD: Final = 20
-# Time, numbers of node and input, sizes or None, dtype, whether it is a sum, how many are left.
-BUFFER: Final = 21
-# Time, number of a node, kind, name.
-HOOK: Final = 22
-# Number of a node.
-FREE: Final = 23
-# Time, whatever somebody noted.
-NOTE: Final = 24
+# a: number of a node or `RAISED`, b: how many values.
+END: Final = 1
+# x: name of the kernel.
+KERNEL: Final = 2
+# a: bytes, x: device.
+CAME: Final = 3
+# Tensors that the next node has saved. a: version, x: name, y: sizes, z: dtype.
+SAVED: Final = 4
+# a: number, b: number of a Function, c: sequence number, d: how many tensors it has saved, x: name,
+# y: label of a leaf, z: shape, w: edges.
+NODE: Final = 5
+# x: numbers of nodes, each with a count behind it.
+COUNTS: Final = 6
+# a: number of a node, b: number of the pass, x: device, y: inputs whose gradients are captured.
+READY: Final = 7
+DONE: Final = 8
+# a: number of a node, x: sizes, y: dtype.
+GRAD: Final = 9
+# a: number of a node.
+FREE: Final = 10
+
+# Those with the time.
+
+# a: key set, b: place in the code, c: how many values, x: operator, y: code.
+CALL: Final = FIRST_TIMED
+# a: key set, x: operator.
+STEP: Final = FIRST_TIMED + 1
+BACK: Final = FIRST_TIMED + 2
+# The call has returned; what it made follows, and then `END`.
+RETURNED: Final = FIRST_TIMED + 3
+# a: bytes, x: device.
+WENT: Final = FIRST_TIMED + 4
+# a: number of the Function, b: place in the code, c: how many values, x: name, y: code.
+FUNCTION: Final = FIRST_TIMED + 5
+# a: whether it raised.
+LEFT: Final = FIRST_TIMED + 6
+# a: number of the pass, b: number of the root.
+BACKWARD: Final = FIRST_TIMED + 7
+# a: number of the pass.
+BACKWARD_END: Final = FIRST_TIMED + 8
+# a: number of a node.
+POP: Final = FIRST_TIMED + 9
+RUN: Final = FIRST_TIMED + 10
+RAN: Final = FIRST_TIMED + 11
+# a: number of a node, b: input, c: whether it is a sum, d: how many are left, x: sizes or None,
+# y: dtype.
+BUFFER: Final = FIRST_TIMED + 12
+# a: number of a node, x: kind, y: name.
+HOOK: Final = FIRST_TIMED + 13
+# a: place among the book's notes.
+NOTE: Final = FIRST_TIMED + 14
 
 # In place of a node's number: the call ended with an exception.
 RAISED: Final = -2
-
-# By kind: how long a record is, and whether its second value is the time. Without one it has the
-# time of the record before.
-LENGTHS: Final[tuple[int, ...]] = (
-    *(5, 7, 4, 2, 4, 2, 3, 4, 7, 2, 5, 9, 4, 2),
-    *(3, 5, 3, 1, 3, 3, 4, 8, 5, 2, 3),
-)
-TIMED: Final[frozenset[int]] = frozenset(
-    {
-        *(CALL, STEP, BACK, END, WENT, FUNCTION, LEFT, BACKWARD, BACKWARD_END),
-        *(POP, RUN, RAN, BUFFER, HOOK, NOTE),
-    }
-)

@@ -248,8 +248,8 @@ class Recorder(Trace):
         self._begin(record)
         super().enter_function(ctx, name, inputs, recorded)
 
-    def leave_function(self, ctx: Node) -> None:
-        super().leave_function(ctx)
+    def leave_function(self, ctx: Node, raised: bool) -> None:
+        super().leave_function(ctx, raised)
         top = self._log().top
         # A recorder that came in the middle of the function did not see it begin.
         if top is not None and top.kind == FUNCTION:

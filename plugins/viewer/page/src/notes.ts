@@ -47,7 +47,7 @@ export const CONCEPTS: Record<string, Concept> = {
   raised: {
     title: "The call raises",
     part: "dispatch",
-    text: "A kernel has raised an exception. It goes up the ladder; the call has no result and makes no node.",
+    text: "A kernel or the forward of a custom Function has raised an exception, which goes up the ladder. The call has no result and makes no node.",
     article: WALK_THROUGH,
   },
   node: {

@@ -167,10 +167,10 @@ class Assembly:
         call["raised"] = node == RAISED
         self._add(thread, "end", c=number)
 
-    def _left(self, thread: _Thread) -> None:
+    def _left(self, thread: _Thread, raised: bool) -> None:
         """A custom Function's forward ends, unless the recording began within it."""
         if thread.calls and not self.calls[thread.calls[-1]]["steps"]:
-            self._end(thread, [], -1)
+            self._end(thread, [], RAISED if raised else -1)
 
     # Modules, optimizers, memory.
 
