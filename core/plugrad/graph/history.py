@@ -209,6 +209,15 @@ def refresh_view(tensor: TensorBase) -> None:
     view.version = version
 
 
+def start_at_view(copy: TensorBase, view_tensor: TensorBase) -> None:
+    """Make a copy of a view part of the graph as if the view had been taken anew: its gradient goes
+    to the base, past the hooks of the view's grad_fn."""
+    view = view_tensor._view_info
+    assert view is not None
+    node: Node = _factories.view_of_base(view_tensor, view)
+    set_gradient_edge(copy, node, 0)
+
+
 def check_inplace(tensor: TensorBase) -> None:
     """Whether a tensor may be written to by an operator that is recorded, because grad mode is on
     and the tensor or another argument requires grad.

@@ -6,10 +6,10 @@ from typing import Any, Final, NoReturn, final
 
 from mypy_extensions import i64
 
-from plugrad.dispatch.keys import FORWARD_AD_BIT
+from plugrad.dispatch.keys import FORWARD_AD_BIT, TRANSFORMS_BIT
 from plugrad.dispatch.local_state import current_state
 from plugrad.dispatch.operator import Operator, find_operator
-from plugrad.graph.history import check_inplace, set_history
+from plugrad.graph.history import check_inplace, set_history, start_at_view
 from plugrad.graph.node import Node
 from plugrad.graph.saved_variable import SavedVariable, save
 from plugrad.tensor.aliasing.alias_kernels import check_inplace_shape
@@ -110,6 +110,35 @@ def _any_needs_grad(args: tuple[Any, ...]) -> bool:
     return False
 
 
+def overwritten(target: TensorBase) -> TensorBase:
+    """What a composition that is written to `target` reads in its place: a copy where operators are
+    recorded, since gradients may need it.
+
+    The write into a view is one into its base. As after other in-place operators, the gradient of
+    the former elements goes to the base, and hooks of the view as it was do not see it.
+
+    Raises:
+        RuntimeError: `target` may not be written to by a recorded operator; see `check_inplace`.
+    """
+    state = current_state()
+    if not state.grad_enabled:
+        return target
+    if not needs_grad(target):
+        copy: TensorBase = operators["clone"](target)
+        return copy
+    check_inplace(target)
+    if target._view_info is None or target._keyset & TRANSFORMS_BIT:
+        recorded: TensorBase = operators["clone"](target)
+        return recorded
+    state.grad_enabled = False
+    try:
+        former: TensorBase = operators["clone"](target)
+    finally:
+        state.grad_enabled = True
+    start_at_view(former, target)
+    return former
+
+
 @final
 class CompositeInplace:
     """The in-place version of a composite operator: compute, then copy."""
@@ -124,11 +153,8 @@ class CompositeInplace:
 
     def __call__(self, keyset: i64, target: TensorBase, *args: Any) -> TensorBase:
         source = target
-        if needs_grad(target) and current_state().grad_enabled:
-            check_inplace(target)
         if current_state().grad_enabled and (needs_grad(target) or _any_needs_grad(args)):
-            # The gradients may need what is about to be overwritten.
-            source = operators["clone"](target)
+            source = overwritten(target)
         keywords = dict(zip(self.keywords, args[self.positional :], strict=True))
         if self.apart or target._shared_storage is not None:
             check_operands(target, args, self.name)

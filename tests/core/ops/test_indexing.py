@@ -84,3 +84,26 @@ def test_indexing_copies() -> None:
     x.index_select(0, plugrad.tensor([0])).fill_(1)
     x.take(plugrad.tensor([0])).fill_(1)
     assert x.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("indices", "error", "message"),
+    [
+        ([0], RuntimeError, "destination dtypes match, got Float .* and ComplexFloat"),
+        ([9], RuntimeError, "destination dtypes match"),
+        ([0.5], IndexError, "must be long, int, byte or bool"),
+        ([[0, 1], [0, 1, 1]], IndexError, r"could not be broadcast .* shapes \[2\], \[3\]"),
+        ([0, 0, 0], IndexError, "too many indices for tensor of dimension 2"),
+    ],
+)
+def test_what_is_wrong_with_indices_is_said_before_the_dtype(
+    indices: list[object], error: type[Exception], message: str
+) -> None:
+    value = plugrad.ones((), dtype=plugrad.complex64)
+    with pytest.raises(error, match=message):
+        plugrad.zeros(2, 2).index_put([plugrad.tensor(index) for index in indices], value)
+
+
+def test_no_index_of_a_dimension_without_elements_is_within() -> None:
+    with pytest.raises(IndexError, match="out of bounds for dimension with size 0"):
+        plugrad.zeros(0, 1)[[0]] = plugrad.ones((), dtype=plugrad.complex64)

@@ -13,6 +13,7 @@ from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import FLOATING, bool_, promote_types
+from plugrad.graph.support import overwritten
 from plugrad.ops.composite.einsum import contract
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow, widened
 from plugrad.ops.composite.selection import positions
@@ -258,7 +259,8 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) 
 
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
     # In PyTorch it is the only product that resizes its target.
-    result = addbmm(self, batch1, batch2, beta, alpha)
+    former: Any = overwritten(self)
+    result = addbmm(former, batch1, batch2, beta, alpha)
     if sizes_of(self) != sizes_of(result):
         target: Any = self  # a method of the class that users see
         target.resize_(*sizes_of(result))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from plugrad._generated import calls as C
 from plugrad._generated import functions as F
 from plugrad.dtype import FLOATING, bool_, iinfo, int32, int64
+from plugrad.graph.support import overwritten
 from plugrad.memory_format import contiguous_format
 from plugrad.ops.prepare.indexing import check_scatter
 from plugrad.ops.prepare.reductions import wrap_dim
@@ -80,14 +81,16 @@ def scatter_value_reduced(self: Tensor, dim: int, index: Tensor, value: Any, red
 
 def scatter_reduced_(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
     check_operands(self, (index, src), "scatter_")
-    return self.copy_(scatter_reduced(self.clone(), dim, index, src, reduce))
+    former: Any = overwritten(self)
+    return self.copy_(scatter_reduced(former, dim, index, src, reduce))
 
 
 def scatter_value_reduced_(
     self: Tensor, dim: int, index: Tensor, value: Any, reduce: str
 ) -> Tensor:
     check_operands(self, (index,), "scatter_")
-    return self.copy_(scatter_value_reduced(self.clone(), dim, index, value, reduce))
+    former: Any = overwritten(self)
+    return self.copy_(scatter_value_reduced(former, dim, index, value, reduce))
 
 
 def _grown(self: Tensor, corner: Tensor) -> Tensor:

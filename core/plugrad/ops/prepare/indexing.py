@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from plugrad.dispatch.backends.kernel_errors import OUTSIDE_EMPTY, unlike_indices
 from plugrad.dispatch.caller import warn_at_caller
 from plugrad.dtype import DType, bool_, int32, int64, uint8
 from plugrad.ops.prepare.reductions import wrap_dim
@@ -273,16 +274,42 @@ def index(self: TensorBase, indices: list[TensorBase | None]) -> tuple[object, .
 def index_put(
     self: TensorBase, indices: list[TensorBase | None], values: TensorBase, accumulate: bool
 ) -> tuple[object, ...]:
+    checked = check_indices(self, indices)
     if values.dtype is not self.dtype:
         if not accumulate and numel_of(values) == 1 and _is_one_mask(indices):
             # One value where a mask is true is a fill, which casts.
-            return (self, check_indices(self, indices), to_dtype(values, self.dtype), False)
+            return (self, checked, to_dtype(values, self.dtype), False)
+        _check_shapes(self, checked)
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{self.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
             "source."
         )
-    return (self, check_indices(self, indices), values, accumulate)
+    return (self, checked, values, accumulate)
+
+
+def _check_shapes(self: TensorBase, checked: list[TensorBase | None]) -> None:
+    """What a kernel asks of indices before it looks at their elements.
+
+    Raises:
+        IndexError: there is one for a dimension without elements, or they do not broadcast.
+    """
+    place = 0
+    shapes: list[Sizes] = []
+    for index in checked:
+        if index is None or index.dtype is bool_:
+            place += _dims_taken(index)
+            continue
+        if sizes_of(self)[place] == 0 and numel_of(index):
+            raise IndexError(OUTSIDE_EMPTY)
+        shapes.append(sizes_of(index))
+        place += 1
+    together: Sizes = ()
+    try:
+        for shape in shapes:
+            together = broadcast_shapes(together, shape)
+    except RuntimeError:
+        raise unlike_indices(shapes) from None
 
 
 def _is_one_mask(indices: list[TensorBase | None]) -> bool:

@@ -56,6 +56,16 @@ def test_erfinv_is_the_inverse_of_erf() -> None:
     assert np.isnan(edges[3])
 
 
+def test_a_result_of_erfinv_may_be_scaled_in_place() -> None:
+    x = plugrad.tensor([-0.5, 0.0, 0.9], dtype=plugrad.float64, requires_grad=True)
+    y = x.erfinv()
+    # The derivative of the inverse: 1 / erf'(y).
+    expected = 2 / (2 / math.sqrt(math.pi) * (-(y.detach() ** 2)).exp())
+    y.mul_(2.0)
+    y.sum().backward()
+    assert plugrad.allclose(x.grad, expected)
+
+
 def test_incomplete_gamma_functions_of_whole_parameters_are_sums() -> None:
     for a in (1, 2, 5):
         upper = np.exp(-X) * sum(X**k / math.factorial(k) for k in range(a))

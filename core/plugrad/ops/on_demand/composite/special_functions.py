@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import bool_
+from plugrad.graph.support import overwritten
 from plugrad.ops import special_functions as host
 from plugrad.ops.composite.elementwise.precision import widest
 from plugrad.ops.composite.pointwise_discrete import on_host
@@ -54,7 +55,7 @@ def polygamma(n: int, self: Tensor) -> TensorBase:
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
     _check_written(self)
-    return self.copy_(F.polygamma(n, self))
+    return self.copy_(F.polygamma(n, overwritten(self)))
 
 
 def mvlgamma(self: Tensor, p: int) -> Tensor:
@@ -73,8 +74,7 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 def mvlgamma_(self: Tensor, p: int) -> Tensor:
     _check_no_mask(self)
     _check_written(self)
-    # Of a copy, for the derivative uses what is overwritten.
-    return self.copy_(F.mvlgamma(self.clone(), p))
+    return self.copy_(F.mvlgamma(overwritten(self), p))
 
 
 def _check_no_mask(self: Tensor) -> None:

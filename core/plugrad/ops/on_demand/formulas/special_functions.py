@@ -22,6 +22,15 @@ def gamma_density(a: Tensor, x: Tensor) -> Tensor:
     return F.exp(F.xlogy(a - 1, x) - x - F.lgamma(a))
 
 
+def erfinv_slope(x: Tensor) -> Tensor:
+    """sqrt(pi) / 2 exp(erfinv(x)^2), DLMF 7.2.1.
+
+    Of `x`, not of the result, which users often scale in place.
+    """
+    value = F.erfinv(x)
+    return 0.886226925452758 * F.exp(value * value)
+
+
 def i1_slope(x: Tensor, value: Tensor) -> Tensor:
     """i0(x) - i1(x) / x, DLMF 10.29.2; near 0, where that cancels, its series."""
     near = F.lt(F.abs(x), 1)
