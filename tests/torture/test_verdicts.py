@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +43,13 @@ def test_noise_changes_what_ties_and_kinks_decide(text: str, decides: bool) -> N
         moved = run_program(program, torch)
     assert (difference(moved, run_program(program, torch)) is not None) is decides
     assert not noise.overlaps
+
+
+def test_noise_changes_a_shape_that_rounding_decides() -> None:
+    program = Program.parse(LEAF + "w2 = v1[(v1 - v1.detach() * 1) > 0]")
+    with Noise(1):
+        moved = run_program(program, torch)
+    assert difference(moved, run_program(program, torch), tolerance=math.inf) is not None
 
 
 def test_writes_to_elements_that_are_one_in_memory_are_noticed() -> None:

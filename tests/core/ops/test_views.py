@@ -178,3 +178,12 @@ def test_gradients_of_as_strided_scatter(take: Any) -> None:
 
     assert plugrad.autograd.gradcheck(scattered, (x, part))
     assert plugrad.autograd.gradgradcheck(scattered, (x, part))
+
+
+@pytest.mark.parametrize("dims", [(), (0,), ((0, 1),)])
+def test_where_nothing_is_squeezed_the_gradient_is_what_was_given(dims: Any) -> None:
+    x = plugrad.ones(2, 3, requires_grad=True)
+    given = plugrad.ones(2, 3)
+    (grad,) = plugrad.autograd.grad(x.squeeze(*dims), x, given)
+    assert grad is given
+    grad.detach_()  # refused on a view

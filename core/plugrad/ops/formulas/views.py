@@ -11,7 +11,7 @@ from plugrad.errors import OperatorNotFoundError
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.ops.prepare.views import equal_parts, unfolded
 from plugrad.tensor.aliasing.strides import contiguous_strides
-from plugrad.tensor.base import TensorBase
+from plugrad.tensor.base import TensorBase, sizes_of
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -26,6 +26,11 @@ def permute_backward(grad: Tensor, dims: Sizes) -> Tensor:
     for place, dim in enumerate(dims):
         inverse[dim % ndim] = place
     return grad.permute(inverse)
+
+
+def unsqueezed(grad: Tensor, sizes: Sizes) -> Tensor:
+    """The gradient itself, not a view of it, where no dimension was squeezed."""
+    return grad if sizes_of(grad) == sizes else grad.reshape(sizes)
 
 
 def split_backward(
