@@ -7,7 +7,8 @@ import traceback
 
 # What says something about how plugrad is made, not about what the caller did.
 _WORDS = re.compile(
-    r"object expected; got|plugrad\.(tensor|dispatch|graph|_generated|ops|levels|codegen)\.\w+\.|"
+    r"object expected; got|plugrad\.(tensor|dispatch|graph|_generated|levels|codegen)\.\w+\.|"
+    r"plugrad\.ops\.(?!plugrad\.)\w+\.|"
     r"plugrad\._\w+|could not be broadcast together|ufunc '|of ufunc|numpy\.core|numpy\._core|"
     r"_UFunc\w+|_ArrayMemoryError|cannot reshape array|Unable to allocate|array must not contain|"
     r"Axis \d|axis \d+ is out of bounds|(?<!apply to a )'NoneType' object|mypyc|__internal|"
@@ -41,7 +42,8 @@ def internal(error: BaseException, expected: BaseException | None = None) -> str
     name = type(error).__name__
     if name == "AssertionError" and str(error).startswith(_ASSERTED):
         return None
-    if name in _CLASSES and (expected is None or type(expected).__name__ != name):
+    # PyTorch's LinAlgError has an underscore.
+    if name in _CLASSES and (expected is None or type(expected).__name__.lstrip("_") != name):
         return f"{name} from inside"
     text = str(error)
     if (match := _WORDS.search(text)) and (expected is None or match.group() not in str(expected)):
