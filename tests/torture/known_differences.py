@@ -140,6 +140,19 @@ def _is_unsorted(call: Any) -> bool:
     return not bool((values[..., 1:] >= values[..., :-1]).all())
 
 
+def _unknown_reduction(call: Any) -> bool:
+    return (*call.args[2:], call.kwargs.get("reduction", 1))[0] not in (0, 1, 2)
+
+
+def _in_16_bits(call: Any) -> bool:
+    return bool(call.args[0].dtype.endswith("float16"))
+
+
+def _one_column_of_bytes(call: Any) -> bool:
+    image, size = call.args[:2]
+    return image.dtype == "uint8" and isinstance(size, list) and size[-1] == 1
+
+
 def _is_singular(call: Any) -> bool:
     values = call.args[0].values
     return values.shape[-1] > 0 and bool((np.linalg.det(values) == 0).any())
@@ -160,7 +173,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         ANY,
         REFUSES,
-        r"Found dtype|Expected out t|expected scalar_type|the output given to float_power|Expected the (output|dtype)|dtype of out|only supports bool tensor for result|"
+        r"Found dtype|Expected out t|expected scalar_type|the output given to float_power|heaviside is not yet implemented|Expected result to be of dtype|Expected the (output|dtype)|dtype of out|only supports bool tensor for result|"
         r"does not match input dtype|Bad in-place call|nonzero: Expected out",
     ),
     Difference("addbmm|baddbmm", REFUSES, "result type Long can't be cast to the desired output type Bool"),
@@ -174,20 +187,45 @@ DIFFERENCES: tuple[Difference, ...] = (
         r"expect parameter to have scalar type|on an unsigned type|cannot be converted to type|"
         r"Got unsupported ScalarType|does not support automatic differentiation|mixed dtype",
     ),
+    Difference("(lstm|gru|rnn_tanh|rnn_relu)_cell", REFUSES, "can't be cast to the desired", _of_several_dtypes),
     Difference("huber_loss|smooth_l1_loss|addcdiv|addcmul", REFUSES, "can't be cast to the desired|Found dtype"),
     # PyTorch's own assertions, what only its handles ask for, and its faults.
     Difference(ANY, REFUSES, "failed to match any schema"),
     Difference(ANY, REFUSES, "Could this error message be improved"),
-    Difference("take_along_dim|kron", REFUSES, "view size is not compatible"),
+    Difference("take_along_dim|kron|conv_tbc", REFUSES, "view size is not compatible"),
+    Difference(r"fft\..*", REFUSES, "MKL FFT error"),
+    Difference("_foreach_.*", "gradient: only PyTorch", "inconsistent range for TensorList output"),
+    Difference("_foreach_.*", "gradient: only PyTorch", "can't be cast to the desired", _with_integers),
+    Difference("_foreach_.*", REFUSES, "Expected scalars to be contiguous"),
+    Difference("vander", "gradient: only PyTorch", "modified by an inplace operation"),
+    Difference("lu_unpack", "gradient: only PyTorch", "exceeds dimension size|must have at least 2 dimensions"),
+    Difference("grid_sampler_[23]d_backward", "gradient: only PyTorch", r"scatter\(\): Expected self.dtype"),
     Difference("conv.*|batch_norm", REFUSES, r"select\(\): index 0 out of range|create a primitive descriptor|Only zero batch or zero channel"),
     # Filters without elements, which are a sum of nothing.
     Difference(r"conv(_transpose)?\dd", REFUSES, "kernel size should be greater than zero"),
     # With out= only.
     Difference("diff", REFUSES, "start out of range", lambda call: call.out is not None),
     # The number of elements that are not 0 has a gradient of 0 in either; PyTorch leaves it out.
-    Difference(r"(linalg[._])?(vector_)?norm|dist", "gradient: value$", "None$", _counts_elements),
+    Difference(r"(linalg[._])?(vector_)?norm|_foreach_norm|dist", "gradient: value$", "None$", _counts_elements),
     # Without channels in the input PyTorch's result has none either.
     Difference(r"conv\dd", "shape", when=_without_channels),
+    Difference("linalg.householder_product", "gradient: value$", "None$", _without_elements),
+    # PyTorch's copy requires grad, but has no derivative.
+    Difference("detach_copy", "requires_grad|is_leaf"),
+    # A composition knows which result depends on what.
+    Difference("grid_sampler_[23]d_backward", "requires_grad|is_leaf|gradient: value$", "^(False|True|None),"),
+    # PyTorch's kernel looks at no shapes and no modes, and reads what is behind the end.
+    Difference("grid_sampler_[23]d(_backward)?", "only plugrad raises", "Expected grad_output of shape|expected (padding|interpolation)_mode"),
+    Difference("_ctc_loss_backward", "only plugrad raises", "must be of size batch_size|Expected (input|target)_lengths to have|Expected tensor to have size"),
+    # PyTorch's kernels read other elements of the memory.
+    Difference("_embedding_bag(_forward_only)?|native_group_norm", "values", when=_strided_weight),
+    Difference("_?upsample_.*", "values", when=_one_column_of_bytes),
+    # PyTorch returns what it is given, on the CPU only.
+    Difference("pixel_unshuffle", "shape", when=_without_elements),
+    # A number that names no reduction: PyTorch's result is the loss of the first element.
+    Difference("soft_margin_loss", "shape|values", when=_unknown_reduction),
+    # PyTorch's Taylor polynomials in 16 bits are no numbers; plugrad computes in float32.
+    Difference(r"(linalg\.)?matrix_exp", "values", when=_in_16_bits),
     # What a convolution pads is laid out in memory.
     Difference(r"conv\dd", "only plugrad raises", "Storage size calculation|can't allocate memory", _is_huge),
     Difference("all|any", "values", when=_into_integers),
@@ -214,6 +252,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(ANY, "only plugrad raises", r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not (int|float|NoneType)"),
     # Operands without elements have their dtypes and indices checked like any others.
     Difference("addbmm|baddbmm|matmul|batch_norm", "only plugrad raises", "the same|scalar type of", _without_elements),
+    Difference("scaled_dot_product_attention", "only plugrad raises", "of a floating point dtype", _without_elements),
     Difference("nansum", "only plugrad raises", "can't be cast", lambda call: call.out is not None and _without_elements(call)),
     # A weight that is multiplied with nothing changes nothing.
     Difference("group_norm", "gradient: values", "PyTorch: .nan", _without_elements),
@@ -228,7 +267,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("conv.*|prod|cumprod|linalg.(solve|multi_dot)|matrix_power|ldexp|polar|glu", "values", when=_is_special),
     Difference(r"special::(i1e?|.*_polynomial_\w)", "values", when=_is_special),
     # Neither library has the gradient of the logarithm of what is negative.
-    Difference("logdet", "gradient: values", when=_is_special),
+    Difference(r"logdet|(linalg\.)?slogdet", "gradient: values", when=_is_special),
     # A logarithm counts as -100 at least, in the gradient as well.
     Difference("binary_cross_entropy", "gradient: values", when=_is_special),
     # PyTorch's gradient depends on whether its kernel takes several elements at once.
@@ -244,7 +283,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("inner", "only plugrad raises", "Expected out tensor to have dtype", lambda call: not (call.args[0].values.ndim and call.args[1].values.ndim)),
     Difference("matrix_power", "only plugrad raises", "Expected out tensor to have dtype", lambda call: call.args[1] in (0, 1)),
     # PyTorch has nan or huge numbers at infinities and poles, and for orders of which the factorial overflows.
-    Difference("special::polygamma", "values", "inf|nan"),
+    Difference("(special::)?polygamma", "values", "inf|nan"),
     # With out=, nothing may require grad, whichever operator it is.
     Difference(ANY, "only plugrad raises", "don't support automatic differentiation", _requires_grad),
     # Whole numbers are made of what is given first, as for int64.
@@ -280,8 +319,10 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("scatter", "gradient: value$", "None$", _reduces),
     # Weights of another kind than the input: PyTorch's fused kernel casts them, and drops imaginary parts.
     Difference("rms_norm", "result: dtype", when=_of_several_dtypes),
+    Difference("linalg.solve_triangular", "only plugrad raises", "to have the same dtype", _with_complex),
     # An integer tensor that is written to in place with what requires grad does not require grad.
     Difference(ANY, "requires_grad|is_leaf", "", _writes_integers),
+    Difference("_foreach_copy_?", "requires_grad|is_leaf", "", _with_integers),
     # Which of equal elements is meant, neither library says.
     Difference("kthvalue|median|nanmedian|mode|topk|sort|argsort", "values", when=_equal_integers),
 )  # fmt: skip

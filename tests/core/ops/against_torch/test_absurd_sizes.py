@@ -40,6 +40,14 @@ SIZED: Final[dict[str, Callable[[int], Any]]] = {
     "max_pool2d": lambda n: plugrad.max_pool2d(plugrad.ones(1, 1, 4, 4), n),
     "avg_pool2d": lambda n: plugrad.avg_pool2d(plugrad.ones(1, 1, 4, 4), n, padding=n // 2),
     "adaptive_avg_pool2d": lambda n: plugrad.adaptive_avg_pool2d(plugrad.ones(1, 2, 3), n),
+    **{
+        name: lambda n, name=name: getattr(plugrad, name)(plugrad.ones(1, 1, 2, 3), (n, 4), True)  # type: ignore[misc]
+        for name in ("upsample_bilinear2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa")
+    },
+    "upsample_nearest1d": lambda n: plugrad.upsample_nearest1d(plugrad.ones(0, 1, 3), (n,)),
+    "upsample of bytes": lambda n: plugrad.upsample_bicubic2d(
+        plugrad.ones(1, 1, 2, 3, dtype=plugrad.uint8), (4, n), False
+    ),
     "tensor_split": lambda n: plugrad.ones(4).tensor_split(n),
     "chunk": lambda n: plugrad.ones(0, 4).chunk(n),
     "randperm": lambda n: plugrad.randperm(n),

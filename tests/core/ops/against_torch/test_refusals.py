@@ -67,6 +67,14 @@ POINTS = plugrad.zeros(2, 3)
             r"LU_pivots to have 3 elements for each matrix of 4 by 3, .* shape \[2\]",
         ),
         (
+            lambda: plugrad._ctc_loss_backward(
+                plugrad.ones(1), plugrad.zeros(4, 1, 3), plugrad.tensor([[1, 2], [1, 1]]),
+                (4, 3), (2, 2), plugrad.ones(1), plugrad.zeros(1, 4, 5), 0,
+            ),
+            RuntimeError,
+            "^input_lengths must be of size batch_size",
+        ),
+        (
             lambda: plugrad.scatter_reduce(
                 plugrad.ones(3), 0, plugrad.tensor([0, 0, 1]), plugrad.ones(2), "sum"
             ),

@@ -30,6 +30,11 @@ def zeros_of_remainders(lib: Any, divisor: float) -> Any:
     return lib.remainder(x, divisor), lib.remainder(x, lib.full((4,), divisor)), x % divisor
 
 
+def tables(lib: Any, dtype: str) -> dict[str, Any]:
+    table = lib.arange(6).to(getattr(lib, dtype)).reshape(3, 2)
+    return {"rows": table, "columns": table.T.contiguous().T}
+
+
 CALLS: dict[str, Any] = {
     **{
         f"abs of {name} into {dtype}": lambda lib, x=x, dtype=dtype: lib.abs(
@@ -106,6 +111,16 @@ CALLS: dict[str, Any] = {
         for sizes, pivots in (
             ((2, 1), [2, 9]), ((0, 3), [2, 2]), ((1, 3, 3), [2, 3, 3]), ((3, 0), [2]),
         )
+    },
+    # Which bags are returned depends on how the table lies in memory.
+    **{
+        f"_embedding_bag, {layout}, {dtype}": lambda lib, layout=layout, dtype=dtype: (
+            lib._embedding_bag(
+                tables(lib, dtype)[layout], lib.tensor([0, 2, 1]), lib.tensor([0, 2])
+            )
+        )
+        for layout in ("rows", "columns")
+        for dtype in ("float32", "float64")
     },
     # A flag is a number, too, where there is more than one form.
     "quantile": lambda lib: lib.quantile(lib.tensor([0.25, 0.5]), True),

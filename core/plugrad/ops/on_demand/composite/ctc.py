@@ -242,6 +242,7 @@ def ctc_backward_by_recursion(
     blank: int,
     zero_infinity: bool,
 ) -> Tensor:
+    prepare.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     states = _states(log_probs, targets, input_lengths, target_lengths, blank)
     steps, batch, size = sizes_of(states.emitted)
     ends = F.where(states.ends, 0.0, -math.inf)

@@ -91,9 +91,12 @@ def embedding_bag_padding_idx(
         total = total / divisor.unsqueeze(1)
         counted = F._to_copy(sizes, whole)
         return in_dtype_of(total, weight), F._to_copy(where, whole), counted, counted.clone()
-    # PyTorch does not compute what sums do not need; float32 has no use for the bags either.
+    # PyTorch does not compute what sums do not need; its fastest sums have no use for the bags either.
     nothing = F.zeros((bags,), dtype=whole, device=index.device)
-    if padding < 0 and weight.dtype is not float64:
+    in_rows = weight.stride(1) == 1 and (
+        per_sample_weights is None or per_sample_weights.stride(0) == 1
+    )
+    if padding < 0 and weight.dtype is not float64 and in_rows:
         where = where.narrow(0, 0, 0)
     found = in_dtype_of(total.clone(), weight)
     return found, F._to_copy(where, whole), nothing, nothing.clone()

@@ -9,6 +9,7 @@ Resampling takes weighted sums of elements, one dimension at a time.
 from __future__ import annotations
 
 # Interpreted: loaded on demand.
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
-from plugrad.dtype import float32, float64, int32, uint8
+from plugrad.dtype import float32, float64, int32, int64, uint8
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow
 from plugrad.ops.composite.layers.grid_gradient import (
     grid_sampler_2d_backward as grid_sampler_2d_backward,
@@ -37,6 +38,7 @@ from plugrad.ops.composite.layers.taps import (
 )
 from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor, zero_like
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.creation.allocation import check_memory
 from plugrad.tensor.interop.arrays import from_host
 
 if TYPE_CHECKING:
@@ -47,11 +49,14 @@ Floats = tuple[float, ...]
 
 # Above this number of taps, all are read at once rather than one after the other.
 _FEW = 4
+# Bytes from which on it is asked whether there is so much memory.
+_LARGE = 1 << 28
 
 
 def resample(
     self: Tensor, output_size: Ints, mode: str, align_corners: bool, scales: Floats
 ) -> Tensor:
+    _check_size(self, output_size)
     if self.dtype is uint8 and not mode.startswith(("nearest", "area")):
         found = _bytes_along_all(self, output_size, mode, align_corners, scales)
     else:
@@ -64,6 +69,14 @@ def resample_backward(
 ) -> Tensor:
     found = _along_all(transposed_taps, grad_output, input_size, mode, align_corners, scales, True)
     return found.clone() if found is grad_output else found
+
+
+def _check_size(self: TensorBase, output_size: Ints) -> None:
+    """RuntimeError if no memory can hold the result, or the places that a line of it reads."""
+    elements = math.prod(sizes_of(self)[: self.ndim - len(output_size)]) * math.prod(output_size)
+    nbytes = max(elements * self.dtype.itemsize, max(output_size) * int64.itemsize)
+    if nbytes > _LARGE:
+        check_memory(nbytes)
 
 
 def _bytes_along_all(
