@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from typing import Any
@@ -23,7 +24,11 @@ def test_modules_are_imported_by_the_names_of_pytorch() -> None:
     from plugrad.distributed.algorithms import Join as same
     from plugrad.distributed.algorithms.join import Join, Joinable, JoinHook
     from plugrad.nn.parallel import DistributedDataParallel
+    from plugrad.nn.parallel.distributed import DistributedDataParallel as again
+    from plugrad.nn.parallel.distributed import _MixedPrecision
 
+    assert again is DistributedDataParallel
+    assert _MixedPrecision(plugrad.float16).reduce_dtype is None
     assert same is Join
     assert issubclass(DistributedDataParallel, Joinable)
     assert callable(JoinHook.main_hook)
@@ -37,6 +42,9 @@ def test_programs_that_import_torch_find_the_same() -> None:
     ddp = nn.parallel.DistributedDataParallel
     assert lookup.find("torch.nn.parallel", "DistributedDataParallel") is ddp
     assert lookup.find("torch.nn.parallel.distributed", "DistributedDataParallel") is ddp
+    from plugrad.nn.parallel.distributed import _MixedPrecision
+
+    assert lookup.find("torch.nn.parallel.distributed", "_MixedPrecision") is _MixedPrecision
     assert lookup.find("torch.distributed", "GradBucket") is dist.GradBucket
     assert lookup.find("torch.distributed.nn.functional", "all_gather") is F.all_gather
     hooks = "torch.distributed.algorithms.ddp_comm_hooks.default_hooks"
@@ -57,6 +65,12 @@ def test_without_the_package_the_error_says_what_to_install(
         nn.parallel.DistributedDataParallel  # noqa: B018 - it is looked up
     with pytest.raises(AttributeError, match="has no attribute 'other'"):
         nn.parallel.other  # noqa: B018 - it is looked up
+    places = importlib.import_module("plugrad_nn.nn.parallel.distributed")
+    monkeypatch.setattr(places, "distributed_package", lambda: None)
+    with pytest.raises(ImportError, match="_MixedPrecision is in a package of its own"):
+        places._MixedPrecision  # noqa: B018 - it is looked up
+    with pytest.raises(AttributeError, match="has no attribute 'other'"):
+        places.other  # noqa: B018 - it is looked up
 
 
 RANKS = 3

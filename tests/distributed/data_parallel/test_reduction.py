@@ -267,7 +267,7 @@ def test_ranks_with_other_parameters_raise_everywhere(make: Any, message: str) -
         (lambda: nn.Linear(1, 1), {"device_ids": [0]}, ValueError, "but got device_ids"),
         (lambda: nn.Linear(1, 1), {"device_ids": [0, 1]}, ValueError, "a single element"),
         (lambda: nn.Linear(1, 1), {"output_device": 0}, ValueError, "output_device 0"),
-        (lambda: nn.Linear(1, 1), {"mixed_precision": 1}, NotImplementedError, "must be None"),
+        (lambda: nn.Linear(1, 1), {"mixed_precision": 1}, TypeError, "must be a _MixedPrecision"),
     ],
 )
 def test_wrong_arguments_raise(make: Any, options: Any, error: type, message: str) -> None:

@@ -129,19 +129,23 @@ class Bucket:
     Attributes:
         indices: the indices of its parameters in the reducer.
         parameters: these.
-        flat: their gradients, concatenated.
+        flat: their gradients, concatenated, in the dtype in which they are reduced.
         views: the parts of `flat`, in the shapes of the parameters.
         pending: the number of gradients still to come in this backward pass.
         future: the future of the reduction, once it has started.
     """
 
-    def __init__(self, indices: Sequence[int], parameters: Sequence[Tensor]) -> None:
+    def __init__(
+        self, indices: Sequence[int], parameters: Sequence[Tensor], dtype: Any = None
+    ) -> None:
         self.indices = list(indices)
         self.parameters = list(parameters)
         first = self.parameters[0]
         total = sum(parameter.numel() for parameter in self.parameters)
+        if dtype is None or not first.is_floating_point():
+            dtype = first.dtype
         with plugrad.no_grad():
-            self.flat: Tensor = plugrad.zeros(total, dtype=first.dtype, device=first.device)
+            self.flat: Tensor = plugrad.zeros(total, dtype=dtype, device=first.device)
             self.views = views(self.flat, self.parameters)
         self.pending = len(self.indices)
         self.future: Any = None
@@ -166,10 +170,10 @@ class Bucket:
         grad = parameter.grad
         if grad is view:
             return
-        if as_view:
+        if as_view and view.dtype == parameter.dtype:
             parameter.grad = view
         elif grad is None:
-            parameter.grad = view.clone()
+            parameter.grad = view.to(parameter.dtype, copy=True)
         else:
             grad.copy_(view)
 

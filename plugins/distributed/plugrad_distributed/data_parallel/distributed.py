@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,20 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad_distributed.data_parallel.buckets import FIRST_BUCKET_BYTES, GradBucket
+from plugrad_distributed.data_parallel.arguments import (
+    bucket_limits,
+    check_comm_hook,
+    check_mixed_precision,
+    check_parameters,
+    group_of,
+    refuse,
+)
 from plugrad_distributed.data_parallel.joining import DDPJoinHook, common_rank, sum_over
+from plugrad_distributed.data_parallel.mixed_precision import (
+    LowPrecision,
+    _MixedPrecision,
+    cast_buffers,
+)
 from plugrad_distributed.data_parallel.module_states import (
     broadcast_coalesced,
     check_same_parameters,
@@ -21,15 +32,12 @@ from plugrad_distributed.data_parallel.module_states import (
 from plugrad_distributed.data_parallel.reducer import CommHook, Reducer
 from plugrad_distributed.data_parallel.sink import through_sink
 from plugrad_distributed.distributed.algorithms.join import Join, Joinable, JoinHook
-from plugrad_distributed.distributed.queries import get_default_group, get_group
+from plugrad_distributed.distributed.queries import get_default_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_nn.nn import parallel
 from plugrad_nn.nn.module import Module
-from plugrad_nn.nn.modules.uninitialized import UninitializedParameter
 
-__all__ = ["DistributedDataParallel"]
-
-DEFAULT_BUCKET_MB = 25
+__all__ = ["DistributedDataParallel", "_MixedPrecision"]
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -62,8 +70,9 @@ class DistributedDataParallel(Module, Joinable):
         bucket_cap_mb_list: the sizes of the first buckets; `bucket_cap_mb` is the size of all
             others.
         forward_sync_buffers: as `broadcast_buffers`, but only before forward.
-        delay_all_reduce_named_params, param_to_hook_all_reduce, mixed_precision: not supported;
-            must be None.
+        delay_all_reduce_named_params, param_to_hook_all_reduce: not supported; must be None.
+        mixed_precision: the dtypes of forward and backward, of averages, and of buffers: see
+            `_MixedPrecision`.
         skip_all_reduce_unused_params, batched_grad_copy: accepted and ignored.
 
     Raises:
@@ -98,7 +107,7 @@ class DistributedDataParallel(Module, Joinable):
         static_graph: bool = False,
         delay_all_reduce_named_params: None = None,
         param_to_hook_all_reduce: None = None,
-        mixed_precision: None = None,
+        mixed_precision: _MixedPrecision | None = None,
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
         bucket_cap_mb_list: Sequence[float] | None = None,
@@ -107,16 +116,16 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         Module.__init__(self)
         Joinable.__init__(self)
-        _refuse(
+        refuse(
             delay_all_reduce_named_params=delay_all_reduce_named_params,
             param_to_hook_all_reduce=param_to_hook_all_reduce,
-            mixed_precision=mixed_precision,
         )
-        self.process_group = _group(process_group, device_mesh)
+        check_mixed_precision(mixed_precision)
+        self.process_group = group_of(process_group, device_mesh)
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self.module = module
         own = [p for _, p in self._named(module.named_parameters())]
-        _check_parameters(own)
+        check_parameters(own)
         self._place(own, device_ids, output_device)
         self.dim = dim
         if check_reduction:
@@ -136,8 +145,10 @@ class DistributedDataParallel(Module, Joinable):
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
         self._divide_by_initial_world_size = True
-        self._limits = _limits(bucket_cap_mb, bucket_cap_mb_list)
+        self._limits = bucket_limits(bucket_cap_mb, bucket_cap_mb_list)
         self._comm_hooks: list[tuple[CommHook, Any]] = []
+        self.mixed_precision = mixed_precision
+        self._low_precision: LowPrecision | None = None
         self.reducer: Reducer | None = None
         # Hooks and buckets are needed only with several ranks.
         if self.process_group.size() > 1:
@@ -145,6 +156,16 @@ class DistributedDataParallel(Module, Joinable):
                 check_same_parameters(self._reduced_parameters(), self.process_group)
                 self._send_states(0, buffers=at_init)
             self._make_reducer()
+        if mixed_precision is not None:
+            self._prepare_precision(mixed_precision)
+
+    def _prepare_precision(self, dtypes: _MixedPrecision) -> None:
+        if dtypes.param_dtype is not None:
+            self._low_precision = LowPrecision(
+                self.module, dtypes.param_dtype, self.parameters_to_ignore
+            )
+        if dtypes.buffer_dtype is not None:
+            cast_buffers(self.module, dtypes.buffer_dtype, self.parameters_to_ignore)
 
     @property
     def broadcast_buffers(self) -> bool:
@@ -214,6 +235,7 @@ class DistributedDataParallel(Module, Joinable):
             as_view=self.gradient_as_bucket_view,
             find_unused=self.find_unused_parameters,
             static_graph=self.static_graph,
+            dtype=self.mixed_precision and self.mixed_precision.averages_dtype,
         )
         if self._comm_hooks:
             hook, state = self._comm_hooks[0]
@@ -227,10 +249,15 @@ class DistributedDataParallel(Module, Joinable):
             inputs, kwargs = tuple(moved[0][0]), moved[0][1]
         reducer = self.reducer
         if reducer is None:
-            return self.module(*inputs, **kwargs)
+            return self._call(inputs, kwargs)
         with plugrad.autograd.profiler.record_function("DistributedDataParallel.forward"):
             self._before(reducer)
-            return self._after(reducer, self.module(*inputs, **kwargs))
+            return self._after(reducer, self._call(inputs, kwargs))
+
+    def _call(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._low_precision is not None:
+            return self._low_precision(inputs, kwargs)
+        return self.module(*inputs, **kwargs)
 
     def _before(self, reducer: Reducer) -> None:
         reducer.divisor = self.process_group.size()
@@ -387,7 +414,7 @@ class DistributedDataParallel(Module, Joinable):
         >>> dist.run_ranks(program, 2)[0]
         tensor([[1.]])
         """
-        _check_comm_hook(hook)
+        check_comm_hook(hook)
         if self._comm_hooks:
             raise RuntimeError(
                 "register_comm_hook or register_builtin_comm_hook can only be called once."
@@ -432,57 +459,3 @@ class DistributedDataParallel(Module, Joinable):
         self.reducer = None
         if self.process_group.size() > 1 or self._comm_hooks:
             self._make_reducer()
-
-
-def _refuse(**given: object) -> None:
-    """Reject PyTorch's arguments that are not supported."""
-    for name, value in given.items():
-        if value is not None:
-            raise NotImplementedError(
-                f"DistributedDataParallel: {name} must be None, got {type(value).__name__}"
-            )
-
-
-def _group(process_group: Any, device_mesh: Any) -> ProcessGroup:
-    if process_group is not None and device_mesh is not None:
-        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
-    if device_mesh is not None:
-        if device_mesh.ndim != 1:
-            raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
-        process_group = device_mesh.get_group(mesh_dim=0)
-    found = get_group(process_group, "DistributedDataParallel")
-    if found is None:
-        raise ValueError("DistributedDataParallel: this rank is not part of process_group")
-    return found
-
-
-def _check_parameters(own: Sequence[Tensor]) -> None:
-    if not any(p.requires_grad for p in own):
-        raise RuntimeError(
-            "DistributedDataParallel is not needed when a module doesn't have any parameter that "
-            "requires a gradient."
-        )
-    if any(isinstance(p, UninitializedParameter) for p in own):
-        raise RuntimeError(
-            "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. "
-            "Run a dummy forward pass to correctly initialize the modules"
-        )
-
-
-def _limits(cap: float | None, caps: Sequence[float] | None) -> list[int]:
-    """The bytes after which buckets are full, from the arguments."""
-    last = int((DEFAULT_BUCKET_MB if cap is None else cap) * (1 << 20))
-    if caps is not None:
-        return [*(int(each * (1 << 20)) for each in caps), last]
-    return [FIRST_BUCKET_BYTES, last] if cap is None else [last]
-
-
-def _check_comm_hook(hook: Any) -> None:
-    if not callable(hook):
-        raise TypeError("Communication hook must be callable.")
-    signature = inspect.signature(hook)
-    bucket = signature.parameters.get("bucket")
-    annotation = GradBucket if bucket is None else bucket.annotation
-    # A string annotation may be an alias.
-    if annotation not in (GradBucket, inspect.Parameter.empty) and not isinstance(annotation, str):
-        raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")

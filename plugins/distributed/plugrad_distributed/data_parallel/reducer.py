@@ -18,7 +18,7 @@ from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
 from plugrad_distributed.reduce_op import ReduceOp
 
-__all__ = ["CommHook", "Reducer"]
+__all__ = ["CommHook", "Reducer", "after_pass"]
 
 CommHook = Callable[[Any, GradBucket], Any]
 
@@ -41,6 +41,7 @@ class Reducer:
         as_view: gradients are views of the buckets afterwards.
         find_unused: each pass determines which parameters take part.
         static_graph: the first pass determines it, and how often each gradient arrives.
+        dtype: the dtype in which floating point gradients are reduced; by default their own.
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class Reducer:
         as_view: bool = False,
         find_unused: bool = False,
         static_graph: bool = False,
+        dtype: Any = None,
     ) -> None:
+        self.dtype = dtype
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
         self.group = group
@@ -100,7 +103,7 @@ class Reducer:
 
     def _make_buckets(self) -> None:
         self.buckets = [
-            Bucket(indices, [self.parameters[index] for index in indices])
+            Bucket(indices, [self.parameters[index] for index in indices], self.dtype)
             for indices in assign_buckets(self.parameters, self.order, self.limits)
         ]
         self._bucket_of = {index: bucket for bucket in self.buckets for index in bucket.indices}
@@ -219,7 +222,7 @@ class Reducer:
             self._start(self._next)
             self._next += 1
             if self._next == len(self.buckets):
-                _after_pass(self._finish)
+                after_pass(self._finish)
 
     def _raise_twice(self, index: int) -> NoReturn:
         raise RuntimeError(
@@ -275,7 +278,7 @@ class Reducer:
     def begun(self) -> None:
         """The backward pass has reached the outputs of the model."""
         if self.static_graph and self._visits is None:
-            _after_pass(self.finish_first)
+            after_pass(self.finish_first)
 
     def finish_first(self) -> None:
         """Reduce everything after the first backward pass of a static graph, which this learns."""
@@ -377,7 +380,7 @@ def _reached(outputs: Sequence[Tensor]) -> set[int]:
     return found
 
 
-def _after_pass(callback: Callable[[], None]) -> None:
+def after_pass(callback: Callable[[], None]) -> None:
     """Call a function when the running backward pass is complete."""
     engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - types do not know it
     engine.queue_callback(callback)
