@@ -162,80 +162,156 @@ can_cast.__module__ = promote_types.__module__ = Size.__module__ = "plugrad"
 
 
 def is_tensor(obj: _Any) -> _builtins.bool:
-    """Whether `obj` is a Tensor."""
+    """Whether `obj` is a Tensor.
+
+    >>> import plugrad
+    >>> plugrad.is_tensor(plugrad.ones(2)), plugrad.is_tensor([1.0, 1.0])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 @_explains
 def is_floating_point(input: Tensor) -> _builtins.bool:
-    """Whether a tensor's dtype is a floating point one."""
+    """Whether a tensor's dtype is a floating point one.
+
+    >>> import plugrad
+    >>> [plugrad.is_floating_point(x) for x in (plugrad.ones(2), plugrad.tensor([1, 2]))]
+    [True, False]
+    """
     return input.is_floating_point()
 
 
 @_explains
 def is_complex(input: Tensor) -> _builtins.bool:
-    """Whether a tensor's dtype is complex."""
+    """Whether a tensor's dtype is complex.
+
+    >>> import plugrad
+    >>> plugrad.is_complex(plugrad.tensor([1 + 2j])), plugrad.is_complex(plugrad.ones(2))
+    (True, False)
+    """
     return input.is_complex()
 
 
 @_explains
 def is_signed(input: Tensor) -> _builtins.bool:
-    """Whether a tensor's dtype has negative values."""
+    """Whether a tensor's dtype has negative values.
+
+    >>> import plugrad
+    >>> plugrad.is_signed(plugrad.tensor([1])), plugrad.is_signed(plugrad.tensor([True]))
+    (True, False)
+    """
     return input.is_signed()
 
 
 @_explains
 def is_nonzero(input: Tensor) -> _builtins.bool:
-    """`bool(input)`; RuntimeError unless there is exactly one element."""
+    """`bool(input)`; RuntimeError unless there is exactly one element.
+
+    >>> import plugrad
+    >>> plugrad.is_nonzero(plugrad.tensor([0.0])), plugrad.is_nonzero(plugrad.tensor([[-3]]))
+    (False, True)
+    >>> plugrad.is_nonzero(plugrad.ones(2))
+    Traceback (most recent call last):
+        ...
+    RuntimeError: Boolean value of Tensor with more than one value is ambiguous
+    """
     return input.is_nonzero()
 
 
 @_explains
 def is_same_size(input: Tensor, other: Tensor) -> _builtins.bool:
-    """Whether two shapes are equal."""
+    """Whether two shapes are equal.
+
+    >>> import plugrad
+    >>> plugrad.is_same_size(plugrad.ones(2, 3), plugrad.zeros(2, 3))
+    True
+    >>> plugrad.is_same_size(plugrad.ones(2, 3), plugrad.ones(3, 2))
+    False
+    """
     return input.is_same_size(other)
 
 
 @_explains
 def numel(input: Tensor) -> _builtins.int:
-    """The number of a tensor's elements."""
+    """The number of a tensor's elements.
+
+    >>> import plugrad
+    >>> plugrad.numel(plugrad.zeros(2, 3, 4))
+    24
+    """
     return input.numel()
 
 
 @_explains
 def is_conj(input: Tensor) -> _builtins.bool:
-    """Whether `input` is a view that conjugates the elements in its memory."""
+    """Whether `input` is a view that conjugates the elements in its memory.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([1 + 2j])
+    >>> plugrad.is_conj(x.conj()), plugrad.is_conj(x.conj().conj())
+    (True, False)
+    """
     return input.is_conj()
 
 
 @_explains
 def is_neg(input: Tensor) -> _builtins.bool:
-    """Whether `input` is a view that negates the elements in its memory."""
+    """Whether `input` is a view that negates the elements in its memory.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([1 + 2j])
+    >>> plugrad.is_neg(x.conj().imag), plugrad.is_neg(-x)
+    (True, False)
+    """
     return input.is_neg()
 
 
 @_explains
 def detach_(input: Tensor) -> Tensor:
-    """`input.detach_()`: cut a tensor out of the graph, in place."""
+    """`input.detach_()`: cut a tensor out of the graph, in place.
+
+    >>> import plugrad
+    >>> y = plugrad.ones(2, requires_grad=True) * 2
+    >>> plugrad.detach_(y).requires_grad
+    False
+    """
     return input.detach_()
 
 
 @_explains
 def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
-    """`input.resize_as_(the_template)`: give a tensor another one's shape, in place."""
+    """`input.resize_as_(the_template)`: give a tensor another one's shape, in place.
+
+    >>> import plugrad
+    >>> x = plugrad.arange(6)
+    >>> plugrad.resize_as_(x, plugrad.zeros(2, 3))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     resized: Tensor = input.resize_as_(the_template)
     return resized
 
 
 @_explains
 def get_device(input: Tensor) -> _builtins.int:
-    """The index of a tensor's device; -1 for the host."""
+    """The index of a tensor's device; -1 for the host.
+
+    >>> import plugrad
+    >>> plugrad.get_device(plugrad.ones(2))
+    -1
+    """
     return input.get_device()
 
 
 def typename(obj: _Any) -> str:
     """The name of a tensor's type, such as ``plugrad.FloatTensor``; for other objects, their
-    class's name."""
+    class's name.
+
+    >>> import plugrad
+    >>> plugrad.typename(plugrad.tensor([1])), plugrad.typename([1])
+    ('plugrad.LongTensor', 'list')
+    """
     if isinstance(obj, Tensor):
         return str(obj.type())
     cls = obj if isinstance(obj, type) else type(obj)
@@ -247,13 +323,26 @@ def set_default_tensor_type(t: _Any) -> None:
     """Make the dtype of a typed tensor class, such as `DoubleTensor`, or of its name the default.
 
     Raises TypeError if that is not a floating point dtype.
+
+    >>> import plugrad
+    >>> plugrad.set_default_tensor_type(plugrad.DoubleTensor)
+    >>> plugrad.ones(1).dtype
+    plugrad.float64
+    >>> plugrad.set_default_tensor_type(plugrad.FloatTensor)
     """
     set_default_dtype(_dtype_of(t))
 
 
 @_explains
 def is_inference(input: Tensor) -> _builtins.bool:
-    """Whether a tensor was made in `inference_mode`."""
+    """Whether a tensor was made in `inference_mode`.
+
+    >>> import plugrad
+    >>> with plugrad.inference_mode():
+    ...     x = plugrad.ones(2)
+    >>> plugrad.is_inference(x), plugrad.is_inference(x.clone())
+    (True, False)
+    """
     return input.is_inference()
 
 

@@ -27,6 +27,12 @@ class DType:
         itemsize: bytes per element.
         category: 0 bool, 1 integer, 2 floating point, 3 complex.
         is_float8: one of the 8-bit floats, which are for storage and promote with nothing.
+
+    >>> import plugrad
+    >>> plugrad.float32 is plugrad.tensor([1.0]).dtype
+    True
+    >>> plugrad.int16.itemsize, plugrad.int16.is_floating_point, plugrad.complex64.is_complex
+    (2, False, True)
     """
 
     def __init__(
@@ -54,7 +60,12 @@ class DType:
 
     @property
     def numpy(self) -> Any:
-        """The `numpy.dtype` with this layout (those that NumPy lacks come from ml_dtypes)."""
+        """The `numpy.dtype` with this layout (those that NumPy lacks come from ml_dtypes).
+
+        >>> import plugrad
+        >>> plugrad.float64.numpy
+        dtype('float64')
+        """
         if self._numpy is None:
             import numpy
 
@@ -65,13 +76,23 @@ class DType:
         return self._numpy
 
     def to_real(self) -> DType:
-        """The dtype of the real part: complex64 gives float32, a real dtype itself."""
+        """The dtype of the real part: complex64 gives float32, a real dtype itself.
+
+        >>> import plugrad
+        >>> plugrad.complex64.to_real(), plugrad.int32.to_real()
+        (plugrad.float32, plugrad.int32)
+        """
         if self.category != COMPLEX:
             return self
         return float32 if self is complex64 else float64
 
     def to_complex(self) -> DType:
-        """The complex dtype that holds this one: float64 gives complex128."""
+        """The complex dtype that holds this one: float64 gives complex128.
+
+        >>> import plugrad
+        >>> plugrad.float64.to_complex(), plugrad.float16.to_complex()
+        (plugrad.complex128, plugrad.complex64)
+        """
         if self.category == COMPLEX:
             return self
         if self.is_float8:
@@ -252,12 +273,24 @@ _default: Final = _Default()
 
 
 def get_default_dtype() -> DType:
-    """The dtype that Python floats become: float32 until `set_default_dtype` says otherwise."""
+    """The dtype that Python floats become: float32 until `set_default_dtype` says otherwise.
+
+    >>> import plugrad
+    >>> plugrad.get_default_dtype() is plugrad.tensor([1.0]).dtype
+    True
+    """
     return _default.dtype
 
 
 def set_default_dtype(d: DType) -> None:
-    """Set the dtype that Python floats become; it must be a floating point dtype."""
+    """Set the dtype that Python floats become; it must be a floating point dtype.
+
+    >>> import plugrad
+    >>> plugrad.set_default_dtype(plugrad.float64)
+    >>> plugrad.tensor([1.0]).dtype
+    plugrad.float64
+    >>> plugrad.set_default_dtype(plugrad.float32)
+    """
     if not isinstance(d, DType) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
     if d.is_float8:
@@ -296,7 +329,12 @@ _FLOATS: Final[dict[str, tuple[int, int, float, int]]] = {
 
 @final
 class finfo:
-    """Limits of a floating point dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
+    """Limits of a floating point dtype: bits, eps, max, min, tiny, smallest_normal, resolution.
+
+    >>> import plugrad
+    >>> plugrad.finfo(plugrad.float32).eps, plugrad.finfo(plugrad.bfloat16).bits
+    (1.1920928955078125e-07, 16)
+    """
 
     def __init__(self, type: object = None) -> None:
         dtype = get_default_dtype() if type is None else _meant("finfo", type)
@@ -330,7 +368,12 @@ class finfo:
 
 @final
 class iinfo:
-    """Limits of an integer dtype: bits, max, min."""
+    """Limits of an integer dtype: bits, max, min.
+
+    >>> import plugrad
+    >>> plugrad.iinfo(plugrad.int8).min, plugrad.iinfo(plugrad.int8).max
+    (-128, 127)
+    """
 
     def __init__(self, type: object) -> None:
         dtype = _meant("iinfo", type)

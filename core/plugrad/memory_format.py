@@ -15,6 +15,11 @@ class MemoryFormat:
         name: ``"channels_last"``.
         cpp_name: PyTorch's name in error messages, ``"ChannelsLast"``.
         order: the dimensions, outermost first, for formats of one rank only; () for others.
+
+    >>> import plugrad
+    >>> x = plugrad.zeros(2, 3, 4, 5).to(memory_format=plugrad.channels_last)
+    >>> x.is_contiguous(memory_format=plugrad.channels_last), x.stride()
+    (True, (60, 1, 15, 3))
     """
 
     def __init__(self, name: str, cpp_name: str, order: tuple[int, ...]) -> None:

@@ -125,6 +125,44 @@ def own_members(namespace: str) -> dict[str, Any]:
     }
 
 
+# Attributes that the class describes, PyTorch's names with one answer, and methods that it removed.
+WITHOUT_EXAMPLE = {
+    *("device", "dtype"),
+    *("is_ipu", "is_maia", "is_mkldnn", "is_mtia", "is_nested", "is_quantized", "is_sparse"),
+    *("is_sparse_csr", "is_vulkan", "is_xla", "layout", "name"),
+    *("is_cuda", "is_meta", "is_mps", "is_xpu"),
+    *("eig", "lstsq", "reinforce", "solve", "symeig"),
+}
+
+
+def test_every_public_function_and_class_has_an_example() -> None:
+    there = {name: getattr(plugrad, name) for name in plugrad.__all__}
+    members = {
+        name: found
+        for name, found in there.items()
+        if callable(found) and str(found.__module__).startswith("plugrad") and not raised(found)
+    }
+    assert [name for name, found in members.items() if ">>>" not in (found.__doc__ or "")] == []
+
+
+def test_every_member_of_tensor_has_an_example() -> None:
+    members = {
+        one.name: inspect.getdoc(one.object) or ""
+        for one in inspect.classify_class_attrs(plugrad.Tensor)
+        if one.defining_class is not object and one.name[0] != "_"
+    }
+    assert {name for name, text in members.items() if ">>>" not in text} - WITHOUT_EXAMPLE == set()
+
+
+@pytest.mark.parametrize("name", [n for n in dir(plugrad) if n.endswith(("Storage", "Tensor"))])
+def test_the_example_of_a_class_that_a_loop_makes_runs(name: str) -> None:
+    text = inspect.getdoc(getattr(plugrad, name)) or ""
+    output: list[str] = []
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=output.append)
+    assert not output, "".join(output)
+
+
 def raised(found: Any) -> bool:
     """Whether it is an exception: examples are with what raises it."""
     return isinstance(found, type) and issubclass(found, Exception)

@@ -146,21 +146,41 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
     ndimension = TensorMethods.dim
 
     def nelement(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3).nelement()
+        6
+        """
         return self.numel()
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Bytes per element.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2).element_size(), plugrad.zeros(2, dtype=plugrad.float16).element_size()
+        (4, 2)
+        """
         return int(self.dtype.itemsize)
 
     @property
     def itemsize(self) -> int:
-        """Bytes per element."""
+        """Bytes per element.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, dtype=plugrad.int64).itemsize
+        8
+        """
         return int(self.dtype.itemsize)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3, dtype=plugrad.float64).nbytes
+        48
+        """
         return self.numel() * int(self.dtype.itemsize)
 
     def stride(self, dim: int | None = None) -> Any:
@@ -178,7 +198,12 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return strides[wrap_dim(int_argument(dim, "stride", "dim", 1), len(strides))]
 
     def storage_offset(self) -> int:
-        """The position of the first element in the storage, in elements."""
+        """The position of the first element in the storage, in elements.
+
+        >>> import plugrad
+        >>> plugrad.arange(6).view(2, 3)[1].storage_offset()
+        3
+        """
         return layout.storage_offset(self)
 
     def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
@@ -192,12 +217,22 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return layout.is_contiguous(self, wanted)
 
     def is_signed(self) -> bool:
-        """Whether the dtype has negative values."""
+        """Whether the dtype has negative values.
+
+        >>> import plugrad
+        >>> plugrad.tensor([1.0]).is_signed(), plugrad.tensor([1], dtype=plugrad.uint8).is_signed()
+        (True, False)
+        """
         return bool(self.dtype.is_signed)
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the tensor is on the host."""
+        """Whether the tensor is on the host.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).is_cpu, plugrad.ones(2, device="meta").is_cpu
+        (True, False)
+        """
         return bool(self.device.type == "cpu")
 
     @property
@@ -210,7 +245,16 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether a non-leaf keeps its gradient."""
+        """Whether a non-leaf keeps its gradient.
+
+        >>> import plugrad
+        >>> y = plugrad.ones(2, requires_grad=True) * 3
+        >>> y.retains_grad
+        False
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
         return self._autograd_meta is not None and bool(self._autograd_meta.retains_grad)
 
     def backward(
@@ -349,7 +393,16 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return properties.make_leaf(_subclass(cls), data, require_grad)
 
     def as_subclass(self, cls: Any) -> Any:
-        """A view of the whole tensor that is of class `cls`, and in the graph."""
+        """A view of the whole tensor that is of class `cls`, and in the graph.
+
+        >>> import plugrad
+        >>> class Metres(plugrad.Tensor):
+        ...     pass
+        >>> x = plugrad.ones(2, requires_grad=True)
+        >>> length = x.as_subclass(Metres)
+        >>> type(length).__name__, length.grad_fn is not None
+        ('Metres', True)
+        """
         made = calls.call_alias(self)
         made.__class__ = _subclass(cls)
         return made

@@ -73,30 +73,66 @@ class TensorAttributes:
 
     @property
     def volatile(self) -> bool:
-        """False; grad modes took its place."""
+        """False; grad modes took its place.
+
+        >>> import warnings
+        >>> import plugrad
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     plugrad.ones(2).volatile
+        False
+        """
         warn_at_caller("volatile was removed (Variable.volatile is always False)")
         return False
 
     def is_conj(self: Any) -> bool:
-        """Whether it is a view whose elements are the conjugates of those in its memory."""
+        """Whether it is a view whose elements are the conjugates of those in its memory.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1 + 2j])
+        >>> x.conj().is_conj(), x.conj().resolve_conj().is_conj()
+        (True, False)
+        """
         return is_conj(self)
 
     def is_neg(self: Any) -> bool:
-        """Whether it is a view whose elements are those in its memory, negated."""
+        """Whether it is a view whose elements are those in its memory, negated.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1 + 2j])
+        >>> x.conj().imag.is_neg(), x.imag.is_neg()
+        (True, False)
+        """
         return is_neg(self)
 
     @explains
     def is_same_size(self: Any, other: TensorBase) -> bool:
-        """Whether the shapes are equal."""
+        """Whether the shapes are equal.
+
+        >>> import plugrad
+        >>> plugrad.ones(2, 3).is_same_size(plugrad.zeros(2, 3))
+        True
+        """
         return bool(self.shape == other.shape)
 
     def is_nonzero(self: Any) -> bool:
-        """`bool(tensor)`; RuntimeError unless there is exactly one element."""
+        """`bool(tensor)`; RuntimeError unless there is exactly one element.
+
+        >>> import plugrad
+        >>> plugrad.tensor([[0.5]]).is_nonzero()
+        True
+        """
         return bool(self)
 
     @explains
     def is_set_to(self: Any, tensor: TensorBase) -> bool:
-        """Whether both are of the same elements in memory, with the same shape and strides."""
+        """Whether both are of the same elements in memory, with the same shape and strides.
+
+        >>> import plugrad
+        >>> x = plugrad.arange(6)
+        >>> x.view(6).is_set_to(x), x.view(2, 3).is_set_to(x), x.clone().is_set_to(x)
+        (True, False, False)
+        """
         other: Any = tensor
         if self is other:
             return True
@@ -112,6 +148,10 @@ class TensorAttributes:
 
         With `ambiguity_check`, True or a list of memory formats that are looked for first, a
         RuntimeError says that there is more than one order.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3, 4).permute(2, 0, 1).dim_order()
+        (1, 2, 0)
         """
         if self.ndim == 0:
             return ()
@@ -132,17 +172,32 @@ class TensorAttributes:
         return_counts: bool = False,
         dim: int | None = None,
     ) -> Any:
-        """`plugrad.unique(tensor)`: the different elements, or slices along `dim`, in order."""
+        """`plugrad.unique(tensor)`: the different elements, or slices along `dim`, in order.
+
+        >>> import plugrad
+        >>> plugrad.tensor([3, 1, 3, 2]).unique()
+        tensor([1, 2, 3])
+        """
         return _functional().unique(self, sorted, return_inverse, return_counts, dim)
 
     def unique_consecutive(
         self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
     ) -> Any:
-        """`plugrad.unique_consecutive(tensor)`: the first of each run of equal elements."""
+        """`plugrad.unique_consecutive(tensor)`: the first of each run of equal elements.
+
+        >>> import plugrad
+        >>> plugrad.tensor([1, 1, 2, 2, 1]).unique_consecutive()
+        tensor([1, 2, 1])
+        """
         return _functional().unique_consecutive(self, return_inverse, return_counts, dim)
 
     def get_device(self: Any) -> int:
-        """The index of the device; -1 for the host, and for `meta`."""
+        """The index of the device; -1 for the host, and for `meta`.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).get_device()
+        -1
+        """
         return -1 if self.device.is_host else int(self.device.index or 0)
 
     def cuda(
@@ -154,6 +209,12 @@ class TensorAttributes:
             BackendNotFoundError, PluginError: no backend for GPUs is installed, or none can be
                 used; the message says how to fix it.
             RuntimeError: `device` is not a GPU.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2)
+        >>> x = x.cuda() if plugrad.cuda.is_available() else x
+        >>> x.tolist()
+        [1.0, 1.0]
         """
         if device is None or isinstance(device, int):
             wanted = as_device("cuda", device)
@@ -171,11 +232,22 @@ class TensorAttributes:
 
         Raises:
             RuntimeError: it is not on the CPU; or there is no device that needs such memory.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2)
+        >>> x = x.pin_memory() if plugrad.cuda.is_available() else x
+        >>> x.tolist()
+        [1.0, 1.0]
         """
         return pin_memory(self, device)
 
     def is_pinned(self: Any, device: Any = None) -> bool:
-        """Whether it lies in page-locked host memory."""
+        """Whether it lies in page-locked host memory.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).is_pinned()
+        False
+        """
         return is_pinned(self)
 
     def record_stream(self: Any, s: Any) -> None:
@@ -184,6 +256,12 @@ class TensorAttributes:
 
         Raises:
             NotImplementedError: its device has no streams.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).record_stream(None)
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: record_stream() needs a device with streams, such as 'cuda', got 'cpu'
         """
         active = find_backend(self.device.type)
         if not active.streams:
@@ -197,6 +275,11 @@ class TensorAttributes:
 
         Raises:
             RuntimeError: the backend's arrays have no address.
+
+        >>> import plugrad
+        >>> x = plugrad.arange(4)
+        >>> x[1:].data_ptr() - x.data_ptr()
+        8
         """
         if self.numel() == 0 or self.device.type == "meta":
             return 0
@@ -206,15 +289,31 @@ class TensorAttributes:
         return int(interface["data"][0])
 
     def untyped_storage(self: Any) -> UntypedStorage:
-        """The memory that the tensor shares with its views, as bytes."""
+        """The memory that the tensor shares with its views, as bytes.
+
+        >>> import plugrad
+        >>> plugrad.arange(6).view(2, 3)[0].untyped_storage().nbytes()
+        48
+        """
         return storage_of(self)
 
     def storage(self: Any) -> TypedStorage:
-        """The memory that the tensor shares with its views, as elements of its dtype."""
+        """The memory that the tensor shares with its views, as elements of its dtype.
+
+        >>> import plugrad
+        >>> plugrad.arange(4)[2:].storage().tolist()
+        [0, 1, 2, 3]
+        """
         return TypedStorage(self)
 
     def where(self: Any, condition: Any, other: Any) -> Any:
-        """The elements where `condition` holds, those of `other` elsewhere."""
+        """The elements where `condition` holds, those of `other` elsewhere.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([-1.0, 2.0])
+        >>> x.where(x > 0, 0.0)
+        tensor([0., 2.])
+        """
         return F.where(condition, self, other)
 
     def type(
@@ -225,19 +324,34 @@ class TensorAttributes:
         Raises:
             TypeError: neither a dtype, nor a type or its name.
             ValueError: there is no type of that name.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1.5])
+        >>> x.type(), x.type("plugrad.LongTensor")
+        ('plugrad.FloatTensor', tensor([1]))
         """
         if dtype is None:
             return type_of(self)
         return self.to(dtype_of(dtype), non_blocking=non_blocking, memory_format=memory_format)
 
     def new(self: Any, *args: Any) -> Any:
-        """A tensor of this dtype, on this device: of given sizes, or with given elements."""
+        """A tensor of this dtype, on this device: of given sizes, or with given elements.
+
+        >>> import plugrad
+        >>> plugrad.ones(1, dtype=plugrad.float64).new([1, 2])
+        tensor([1., 2.], dtype=plugrad.float64)
+        """
         return typed_tensor("new()", self.dtype, args).to(self.device)
 
     def new_tensor(
         self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Any:
-        """A leaf that copies `data`, of this dtype and on this device unless others are given."""
+        """A leaf that copies `data`, of this dtype and on this device unless others are given.
+
+        >>> import plugrad
+        >>> plugrad.ones(1, dtype=plugrad.float64).new_tensor([1, 2])
+        tensor([1., 2.], dtype=plugrad.float64)
+        """
         if isinstance(data, TensorBase):
             warn_at_caller(
                 "To copy construct from a tensor, it is recommended to use "
@@ -267,6 +381,11 @@ class TensorAttributes:
 
         Raises:
             RuntimeError: it requires grad; a size is negative.
+
+        >>> import plugrad
+        >>> plugrad.arange(6).resize_(2, 2)
+        tensor([[0, 1],
+                [2, 3]])
         """
         sizes = gather_varargs(size, None, "resize_", "size", MISSING)
         wanted = _format(memory_format, "resize_")
@@ -275,7 +394,13 @@ class TensorAttributes:
 
     @explains
     def resize_as_(self: Any, the_template: TensorBase, *, memory_format: Any = None) -> Any:
-        """`resize_` to the shape of another tensor; `preserve_format` means its format."""
+        """`resize_` to the shape of another tensor; `preserve_format` means its format.
+
+        >>> import plugrad
+        >>> plugrad.arange(6).resize_as_(plugrad.zeros(2, 3))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+        """
         wanted = _format(memory_format, "resize_as_")
         if wanted is preserve_format:
             wanted = suggested_format(sizes_of(the_template), strides(the_template))
@@ -299,6 +424,13 @@ class TensorAttributes:
         Raises:
             RuntimeError: the dtypes differ, the memory holds fewer elements, or the tensor requires
                 grad and grad mode is on.
+
+        >>> import plugrad
+        >>> x, y = plugrad.zeros(2), plugrad.tensor([1.0, 2.0])
+        >>> _ = x.set_(y)
+        >>> _ = y.mul_(10)
+        >>> x
+        tensor([10., 20.])
         """
         given: Any = source
         if size is not None and isinstance(source, TensorBase) and given.dtype is self.dtype:

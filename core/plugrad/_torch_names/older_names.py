@@ -81,6 +81,10 @@ class OlderNames:
 
         Raises:
             RuntimeError: the tensor requires grad.
+
+        >>> import plugrad
+        >>> plugrad.tensor([1.0, 2.0]).apply_(lambda x: x**2 + 1)
+        tensor([2., 5.])
         """
         return _mapped("apply_", callable, self)
 
@@ -92,6 +96,10 @@ class OlderNames:
         Raises:
             RuntimeError: one of the tensors requires grad, or the shapes do not fit.
             TypeError: the dtypes differ.
+
+        >>> import plugrad
+        >>> plugrad.tensor([1.0, 2.0]).map_(plugrad.tensor([10.0, 20.0]), lambda x, y: x + y)
+        tensor([11., 22.])
         """
         return _mapped("map_", callable, self, other)
 
@@ -104,6 +112,11 @@ class OlderNames:
         Raises:
             RuntimeError: one of the tensors requires grad, or the shapes do not fit.
             TypeError: the dtypes differ.
+
+        >>> import plugrad
+        >>> x, y = plugrad.tensor([10.0, 20.0]), plugrad.tensor([100.0, 200.0])
+        >>> plugrad.tensor([1.0, 2.0]).map2_(x, y, lambda a, b, c: a + b + c)
+        tensor([111., 222.])
         """
         return _mapped("map2_", callable, self, x, y)
 
@@ -112,6 +125,10 @@ class OlderNames:
 
         Raises:
             NotImplementedError: always.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).cfloat().dtype
+        plugrad.complex64
         """
         raise NotImplementedError(
             "Tensor.chalf(): there is no dtype complex32, because neither NumPy, CuPy nor JAX has "
@@ -123,27 +140,59 @@ class OlderNames:
 
         Raises:
             RuntimeError: the backend's arrays have no address.
+
+        >>> import plugrad
+        >>> x = plugrad.arange(4)
+        >>> x.const_data_ptr() == x.data_ptr()
+        True
         """
         return int(self.data_ptr())
 
     def dense_dim(self: Any) -> int:
-        """The number of dimensions: all are dense."""
+        """The number of dimensions: all are dense.
+
+        >>> import plugrad
+        >>> plugrad.ones(2, 3).dense_dim()
+        2
+        """
         return int(self.ndim)
 
     def sparse_dim(self) -> int:
-        """0: no dimension is sparse."""
+        """0: no dimension is sparse.
+
+        >>> import plugrad
+        >>> plugrad.ones(2, 3).sparse_dim()
+        0
+        """
         return 0
 
     def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
-        """The tensor itself, which is dense, or in another dtype."""
+        """The tensor itself, which is dense, or in another dtype.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2)
+        >>> x.to_dense() is x, x.to_dense(plugrad.float64).dtype
+        (True, plugrad.float64)
+        """
         return self if dtype is None else self.to(dtype)
 
     def is_distributed(self) -> bool:
-        """False: a tensor is on one machine."""
+        """False: a tensor is on one machine.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).is_distributed()
+        False
+        """
         return False
 
     def is_shared(self: Any) -> bool:
-        """Whether other processes see the memory; on a GPU always, as in PyTorch."""
+        """Whether other processes see the memory; on a GPU always, as in PyTorch.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2)
+        >>> x.is_shared(), x.share_memory_().is_shared()
+        (False, True)
+        """
         return bool(self.is_cuda) or is_shared(self)
 
     def share_memory_(self: Any) -> Any:
@@ -154,19 +203,39 @@ class OlderNames:
         Raises:
             NotImplementedError: the device's arrays cannot live there, or plugrad-nn, which has
                 `plugrad.multiprocessing`, is not installed.
+
+        >>> import plugrad
+        >>> x = plugrad.zeros(3)
+        >>> row = x[1:]
+        >>> _ = x.share_memory_()
+        >>> _ = row.fill_(5)
+        >>> x, row.is_shared()
+        (tensor([0., 5., 5.]), True)
         """
         if not self.is_cuda:
             share_memory(self)
         return self
 
     def storage_type(self: Any) -> Any:
-        """The class of `storage()`."""
+        """The class of `storage()`.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).storage_type().__name__
+        'TypedStorage'
+        """
         return type(self.storage())
 
     def module_load(self: Any, other: Any, assign: bool = False) -> Any:
         """What becomes of `self`, a parameter or buffer, when `other` is loaded into it.
 
         With `assign` it is `other`, else `self` with the elements of `other`; detached.
+
+        >>> import plugrad
+        >>> own, loaded = plugrad.zeros(2), plugrad.ones(2)
+        >>> own.module_load(loaded)
+        tensor([1., 1.])
+        >>> own.module_load(loaded, assign=True).data_ptr() == loaded.data_ptr()
+        True
         """
         return other.detach() if assign else self.copy_(other).detach()
 
@@ -175,6 +244,11 @@ class OlderNames:
 
         Raises:
             RuntimeError: the number of elements differs.
+
+        >>> import plugrad
+        >>> plugrad.arange(6).resize(2, 3)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
         """
         wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
         count = 1
@@ -194,6 +268,10 @@ class OlderNames:
 
         Raises:
             RuntimeError: the number of elements differs.
+
+        >>> import plugrad
+        >>> plugrad.arange(6).resize_as(plugrad.zeros(3, 2)).shape
+        plugrad.Size([3, 2])
         """
         return self.resize(tuple(tensor.shape))
 

@@ -41,7 +41,12 @@ class _StorageType(type):
 
 
 def _declare(name: str, dtype: DType) -> Any:
-    doc = f"Makes a `TypedStorage` of dtype {dtype.name}; prefer `plugrad.UntypedStorage`."
+    doc = (
+        f"Makes a `TypedStorage` of dtype {dtype.name}; prefer `plugrad.UntypedStorage`.\n\n"
+        f">>> import plugrad\n>>> plugrad.{name}([1, 0]).dtype\nplugrad.{dtype.name}\n"
+        f">>> isinstance(plugrad.ones(2, dtype=plugrad.{dtype.name}).storage(), plugrad.{name})\n"
+        "True"
+    )
     return _StorageType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "plugrad"})
 
 

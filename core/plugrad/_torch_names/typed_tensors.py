@@ -83,7 +83,11 @@ def typed_tensor(name: str, dtype: DType, args: tuple[Any, ...]) -> Any:
 
 
 def _declare(name: str, dtype: DType) -> Any:
-    doc = f"Makes tensors of dtype {dtype.name}; prefer `plugrad.tensor` with `dtype=`."
+    doc = (
+        f"Makes tensors of dtype {dtype.name}; prefer `plugrad.tensor` with `dtype=`.\n\n"
+        f">>> import plugrad\n>>> plugrad.{name}([1, 0]).dtype\nplugrad.{dtype.name}\n"
+        f">>> isinstance(plugrad.tensor([1, 0], dtype=plugrad.{dtype.name}), plugrad.{name})\nTrue"
+    )
     return _TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "plugrad"})
 
 

@@ -30,6 +30,12 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
 
     Raises:
         TypeError: an argument is not a bool.
+
+    >>> import plugrad
+    >>> plugrad.set_anomaly_enabled(True)
+    >>> plugrad.is_anomaly_enabled(), plugrad.is_anomaly_check_nan_enabled()
+    (True, True)
+    >>> plugrad.set_anomaly_enabled(False)
     """
     anomaly.set_anomaly_enabled(
         _checked("enabled", 1, enabled), _checked("check_nan", 2, check_nan)

@@ -42,7 +42,15 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether new tensors on this thread are inference tensors."""
+    """Whether new tensors on this thread are inference tensors.
+
+    >>> import plugrad
+    >>> with plugrad.inference_mode():
+    ...     plugrad.is_inference_mode_enabled()
+    True
+    >>> plugrad.is_inference_mode_enabled()
+    False
+    """
     return current_state().inference_mode
 
 
@@ -96,7 +104,13 @@ class no_grad(_Decorates, GradScope):
         self.mode = False
 
     def clone(self) -> Any:
-        """Another one of the same kind, which has not been entered."""
+        """Another one of the same kind, which has not been entered.
+
+        >>> import plugrad
+        >>> mode = plugrad.no_grad()
+        >>> type(mode.clone()).__name__, mode.clone() is mode
+        ('no_grad', False)
+        """
         return type(self)()
 
 
@@ -121,7 +135,13 @@ class enable_grad(_Decorates, GradScope):
         self.mode = True
 
     def clone(self) -> Any:
-        """Another one of the same kind, which has not been entered."""
+        """Another one of the same kind, which has not been entered.
+
+        >>> import plugrad
+        >>> with plugrad.no_grad(), plugrad.enable_grad().clone():
+        ...     plugrad.is_grad_enabled()
+        True
+        """
         return type(self)()
 
 
@@ -173,7 +193,13 @@ class set_grad_enabled(_SetAtOnce):
 
 
 def is_multithreading_enabled() -> bool:
-    """Whether backward, called from this thread, may use the threads of devices."""
+    """Whether backward, called from this thread, may use the threads of devices.
+
+    >>> import plugrad
+    >>> with plugrad.autograd.set_multithreading_enabled(False):
+    ...     plugrad.autograd.grad_mode.is_multithreading_enabled()
+    False
+    """
     return current_state().multithreading
 
 

@@ -56,17 +56,37 @@ class Node(abc.ABC):
 
     @abc.abstractmethod
     def name(self) -> str:
-        """The node's name, such as ``MulBackward0``."""
+        """The node's name, such as ``MulBackward0``.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2, requires_grad=True)
+        >>> (x * 2).grad_fn.name()
+        'MulBackward0'
+        """
 
     @property
     @abc.abstractmethod
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """For each output, the next node and the number of its input."""
+        """For each output, the next node and the number of its input.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2, requires_grad=True)
+        >>> (accumulate, number), = (x.exp()).grad_fn.next_functions
+        >>> accumulate.name(), number, accumulate.variable is x
+        ('AccumulateGrad', 0, True)
+        """
 
     @property
     @abc.abstractmethod
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for data that users attach to the node."""
+        """A dictionary for data that users attach to the node.
+
+        >>> import plugrad
+        >>> node = plugrad.ones(2, requires_grad=True).exp().grad_fn
+        >>> node.metadata["layer"] = "encoder"
+        >>> node.metadata
+        {'layer': 'encoder'}
+        """
 
     @abc.abstractmethod
     def _sequence_nr(self) -> int: ...
@@ -80,11 +100,29 @@ class Node(abc.ABC):
 
     @abc.abstractmethod
     def register_hook(self, fn: Any) -> Any:
-        """Call `fn(grad_inputs, grad_outputs)` after the node ran."""
+        """Call `fn(grad_inputs, grad_outputs)` after the node ran.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 3
+        >>> handle = y.grad_fn.register_hook(lambda inputs, outputs: print(inputs[0], outputs[0]))
+        >>> y.sum().backward()
+        tensor([3., 3.]) tensor([1., 1.])
+        >>> handle.remove()
+        """
 
     @abc.abstractmethod
     def register_prehook(self, fn: Any) -> Any:
-        """Call `fn(grad_outputs)` before the node runs."""
+        """Call `fn(grad_outputs)` before the node runs.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 3
+        >>> handle = y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 10,))
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([30., 30.])
+        """
 
     @classmethod
     def __subclasshook__(cls, subclass: type) -> Any:
@@ -98,6 +136,16 @@ class GradientEdge(NamedTuple):
 
     `grad` and `backward` accept it instead of the tensor, which may have been freed.
     `ownership_token` is always None here: a node keeps its part of the graph alive.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.graph import GradientEdge, get_gradient_edge
+    >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * x
+    >>> edge = get_gradient_edge(y)
+    >>> isinstance(edge, GradientEdge), edge.node is y.grad_fn, edge.output_nr
+    (True, True, 0)
+    >>> plugrad.autograd.grad(y.sum(), edge)
+    (tensor([1., 1.]),)
     """
 
     node: Any
@@ -293,6 +341,10 @@ class _OneOfAll:
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """Whether to warn, once, if a leaf's gradient is accumulated on another stream than it was
     computed on; by default True. It happens if an accumulator outlives its forward.
+
+    >>> import plugrad
+    >>> plugrad.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
+    >>> plugrad.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(True)
     """
     warn_of_mismatch(bool(enabled))
 

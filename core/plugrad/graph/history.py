@@ -181,6 +181,11 @@ def grad_fn_of(tensor: TensorBase) -> Node | None:
     Raises:
         RuntimeError: a recorded operator wrote to the memory of this view, and it is of a kind that
             cannot be regenerated (made in no_grad mode, one of several, in a custom Function).
+
+    >>> import plugrad
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> x.grad_fn is None, (x * 2).grad_fn.name()
+    (True, 'MulBackward0')
     """
     if tensor._view_info is not None:
         refresh_view(tensor)

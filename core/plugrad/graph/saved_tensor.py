@@ -18,6 +18,12 @@ class SavedTensor:
     """A tensor that a node saved, or will never save.
 
     It does not keep the tensor alive: it looks the node's up each time.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> saved = x.exp().grad_fn._raw_saved_result
+    >>> type(saved).__name__
+    'SavedTensor'
     """
 
     def __init__(
@@ -40,6 +46,15 @@ class SavedTensor:
         Raises:
             TypeError: a hook is not callable.
             RuntimeError: the tensor has hooks already, or was freed, or None was saved.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * x
+        >>> saved = y.grad_fn._raw_saved_self
+        >>> saved.register_hooks(lambda t: t.numpy(force=True), plugrad.from_numpy)
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
         """
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError(

@@ -81,12 +81,23 @@ def set_default_device(device: object) -> None:
     Raises:
         TypeError: `device` is neither a Device nor a string.
         BackendNotFoundError: its backend is not installed.
+
+    >>> import plugrad
+    >>> plugrad.set_default_device("meta")
+    >>> plugrad.ones(2).device
+    device(type='meta')
+    >>> plugrad.set_default_device(None)
     """
     set_thread_default(None if device is None else canonical_device(device))
 
 
 def get_default_device() -> Device:
-    """The device on which tensors are made that are given none."""
+    """The device on which tensors are made that are given none.
+
+    >>> import plugrad
+    >>> plugrad.get_default_device()
+    device(type='cpu')
+    """
     return canonical_device(default_device())
 
 

@@ -272,6 +272,10 @@ class TensorBase:
         """The elements, as an array of the backend's library.
 
         To write to it is not noticed by autograd.
+
+        >>> import plugrad
+        >>> plugrad.tensor([1.0, 2.0]).array
+        array([1., 2.], dtype=float32)
         """
         return self._backend_array
 
@@ -282,39 +286,76 @@ class TensorBase:
     @property
     @final
     def shape(self) -> Size:
-        """The lengths along each dimension."""
+        """The lengths along each dimension.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3).shape, plugrad.tensor(1.0).shape
+        (plugrad.Size([2, 3]), plugrad.Size([]))
+        """
         shape: Size = _new_tuple(Size, sizes_of(self))
         return shape
 
     @property
     @final
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3).ndim, plugrad.tensor(1.0).ndim
+        (2, 0)
+        """
         return len(sizes_of(self))
 
     @final
     def dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3).dim()
+        2
+        """
         return len(sizes_of(self))
 
     @final
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating point one."""
+        """Whether the dtype is a floating point one.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).is_floating_point(), plugrad.tensor([1 + 2j]).is_floating_point()
+        (True, False)
+        """
         return self.dtype.is_floating_point
 
     @final
     def is_complex(self) -> bool:
-        """Whether the dtype is complex."""
+        """Whether the dtype is complex.
+
+        >>> import plugrad
+        >>> plugrad.tensor([1 + 2j]).is_complex()
+        True
+        """
         return self.dtype.is_complex
 
     @final
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> import plugrad
+        >>> plugrad.zeros(2, 3, 4).numel(), plugrad.tensor(1.0).numel()
+        (24, 1)
+        """
         return numel_of(self)
 
     @final
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode, and autograd must not see it."""
+        """Whether the tensor was made in inference mode, and autograd must not see it.
+
+        >>> import plugrad
+        >>> with plugrad.inference_mode():
+        ...     x = plugrad.ones(2)
+        >>> x.is_inference(), (x + 1).is_inference(), x.clone().is_inference()
+        (True, False, False)
+        """
         return is_inference(self)
 
 
@@ -394,7 +435,13 @@ def is_inference(tensor: TensorBase) -> bool:
 
 
 def needs_grad(tensor: TensorBase) -> bool:
-    """Whether operations on a tensor are recorded (grad mode apart)."""
+    """Whether operations on a tensor are recorded (grad mode apart).
+
+    >>> import plugrad
+    >>> weight = plugrad.ones(2, requires_grad=True)
+    >>> weight.requires_grad, (weight * 2).requires_grad, weight.detach().requires_grad
+    (True, True, False)
+    """
     if tensor._view_info is not None:
         return view_needs_grad(tensor)
     meta = tensor._autograd_meta

@@ -40,7 +40,12 @@ class Size(tuple[int, ...]):
         return tuple.__new__(cls, map(index, items))
 
     def numel(self) -> int:
-        """The number of elements of a tensor of this size."""
+        """The number of elements of a tensor of this size.
+
+        >>> import plugrad
+        >>> plugrad.Size([2, 3]).numel(), plugrad.Size([]).numel()
+        (6, 1)
+        """
         return prod(self)
 
     @overload

@@ -72,12 +72,24 @@ class AnomalyScope(Scope):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
+    """Whether anomaly mode is on.
+
+    >>> import plugrad
+    >>> with plugrad.autograd.detect_anomaly(check_nan=False):
+    ...     plugrad.is_anomaly_enabled()
+    True
+    """
     return ANOMALY.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode, when it is on, raises at the first NaN in a gradient."""
+    """Whether anomaly mode, when it is on, raises at the first NaN in a gradient.
+
+    >>> import plugrad
+    >>> with plugrad.autograd.detect_anomaly(check_nan=False):
+    ...     plugrad.is_anomaly_check_nan_enabled()
+    False
+    """
     return ANOMALY.check_nan
 
 

@@ -18,6 +18,15 @@ def grad_dtype_of(tensor: TensorBase) -> DType | None:
 
     Raises:
         RuntimeError: the tensor is not a leaf.
+
+    >>> import plugrad
+    >>> weight = plugrad.ones(2, dtype=plugrad.bfloat16, requires_grad=True)
+    >>> weight.grad_dtype
+    plugrad.bfloat16
+    >>> weight.grad_dtype = plugrad.float32
+    >>> (weight * 3).sum().backward()
+    >>> weight.grad
+    tensor([3., 3.])
     """
     if grad_fn_of(tensor) is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")

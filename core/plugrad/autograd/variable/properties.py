@@ -32,7 +32,13 @@ META: Final = "meta"
 
 
 def is_leaf(tensor: TensorBase) -> bool:
-    """Whether the tensor is a leaf: no recorded operator made it, so `grad_fn` is None."""
+    """Whether the tensor is a leaf: no recorded operator made it, so `grad_fn` is None.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> x.is_leaf, (x * 2).is_leaf, (x * 2).detach().is_leaf
+    (True, False, True)
+    """
     return grad_fn_of(tensor) is None
 
 
@@ -153,6 +159,12 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
 def data_of(tensor: TensorBase) -> TensorBase:
     """The same memory as a tensor outside the graph. Prefer `detach()`: it shares the version
     counter, so backward notices writes to a saved tensor; writes to `.data` are not noticed.
+
+    >>> import plugrad
+    >>> x = plugrad.ones(2, requires_grad=True)
+    >>> _ = x.data.mul_(3)
+    >>> x
+    tensor([3., 3.], requires_grad=True)
     """
     keyset = keyset_without_tangent(tensor)
     result = make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
@@ -246,7 +258,16 @@ def detach_(tensor: TensorBase) -> None:
 
 
 def grad_of(tensor: TensorBase) -> Any:
-    """`.grad`, with PyTorch's warning where it can only be None."""
+    """`.grad`, with PyTorch's warning where it can only be None.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> x.grad is None
+    True
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
     meta = tensor._autograd_meta
     if meta is None:
         return None
@@ -276,5 +297,11 @@ def make_leaf(cls: Any, tensor: TensorBase, requires_grad: bool) -> TensorBase:
 
 
 def output_nr(tensor: TensorBase) -> int:
-    """Which output of its grad_fn a tensor is; 0 for a leaf."""
+    """Which output of its grad_fn a tensor is; 0 for a leaf.
+
+    >>> import plugrad
+    >>> first, second = plugrad.ones(2, requires_grad=True).unbind()
+    >>> first.output_nr, second.output_nr
+    (0, 1)
+    """
     return 0 if tensor._autograd_meta is None else int(tensor._autograd_meta.output_nr)

@@ -42,7 +42,12 @@ def manual_seed(seed: Any) -> Any:
 
 
 def seed() -> int:
-    """Seed the generators of all devices with a number from the operating system; returns it."""
+    """Seed the generators of all devices with a number from the operating system; returns it.
+
+    >>> import plugrad
+    >>> plugrad.seed() == plugrad.initial_seed()
+    True
+    """
     number = int.from_bytes(os.urandom(8), "little") >> 1
     seed_everything(number)
     return number
@@ -56,23 +61,50 @@ def default_generator(device: object = None) -> Any:
 
     Raises:
         TypeError, RuntimeError: `device` names no device.
+
+    >>> import plugrad
+    >>> plugrad.default_generator.initial_seed() == plugrad.initial_seed()
+    True
     """
     return generator_of(canonical_device(device))
 
 
 def initial_seed() -> int:
-    """The seed that the default device's generator started from."""
+    """The seed that the default device's generator started from.
+
+    >>> import plugrad
+    >>> _ = plugrad.manual_seed(7)
+    >>> _ = plugrad.rand(3)
+    >>> plugrad.initial_seed()
+    7
+    """
     found: int = default_generator().initial_seed()
     return found
 
 
 def get_rng_state() -> Any:
-    """The state of the default device's generator, as a tensor of bytes."""
+    """The state of the default device's generator, as a tensor of bytes.
+
+    >>> import plugrad
+    >>> state = plugrad.get_rng_state()
+    >>> first = plugrad.rand(3)
+    >>> plugrad.set_rng_state(state)
+    >>> bool((plugrad.rand(3) == first).all())
+    True
+    """
     return share_numpy(np.asarray(default_generator().get_state()), CPU)
 
 
 def set_rng_state(new_state: Any) -> None:
-    """Put the default device's generator into a state that `get_rng_state` returned."""
+    """Put the default device's generator into a state that `get_rng_state` returned.
+
+    >>> import plugrad
+    >>> state = plugrad.manual_seed(0).get_state()
+    >>> first = plugrad.rand(3)
+    >>> plugrad.set_rng_state(state)
+    >>> bool((plugrad.rand(3) == first).all())
+    True
+    """
     state: Any = host_array(new_state) if isinstance(new_state, TensorBase) else new_state
     default_generator().set_state(state)
 
