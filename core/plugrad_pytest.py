@@ -54,7 +54,7 @@ def pytest_addoption(parser: Any) -> None:
         type=int,
         default=None,
         metavar="N",
-        help="which share: repeat the one whose seed a run has printed",
+        help="the seed of the share; repeat a run with the seed that it printed",
     )
 
 

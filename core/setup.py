@@ -1,7 +1,7 @@
 """Build the core: generate the operators, then compile the typed modules with mypyc.
 
-The metadata is in pyproject.toml. Here is what setuptools cannot be told there: the generator runs
-first, mypyc turns the modules into C, and the C compiler runs on all cores, reusing the object
+The metadata is in pyproject.toml. This file adds what pyproject.toml cannot express: the generator
+runs first, mypyc turns the modules into C, and the C compiler runs on all cores, reusing the object
 files that have not changed. Without a usable C compiler, or with PLUGRAD_PURE=1, the same source is
 installed interpreted.
 """
@@ -61,7 +61,7 @@ NOT_WORTH_IT = (
     *("ipa-icf", "ipa-cp", "tree-tail-merge", "crossjumping", "schedule-insns2"),
 )
 
-# The module whose functions are in intrinsics.c and records.c.
+# The module with its functions in intrinsics.c and records.c.
 INTRINSICS = "_intrinsics"
 # Our C files in the library, and the functions of mypyc that they replace: those get other names.
 ADDED = ("intrinsics.c", "modules.c", "records.c", "tracebacks.c")
@@ -178,7 +178,7 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     if not COMPILING.intersection(commands):
         return []
     if os.environ.get("PLUGRAD_PURE", "0") not in ("", "0"):
-        say("installing interpreted, as PLUGRAD_PURE asks")
+        say("installing interpreted, because PLUGRAD_PURE is set")
         return []
     if reason := missing_for_compiling():
         say(f"INSTALLING INTERPRETED, which runs slower, because {reason}")
@@ -276,8 +276,8 @@ def correct_classes(path: str) -> None:
     """Change, in a C file that mypyc wrote, what it writes for classes.
 
     * Its internal functions are not methods that Python can call.
-    * An instance owns a reference to its class; it gives that back when it is freed, and tells the
-      collector of it. Otherwise a subclass that a program defines never dies once it had an
+    * An instance owns a reference to its class; it releases it when it is freed, and reports it to
+      the collector. Otherwise a subclass that a program defines is never freed once it has had an
       instance. Only classes that may have such subclasses need this.
     """
     text = Path(path).read_text()
@@ -292,7 +292,7 @@ def correct_classes(path: str) -> None:
 
 
 def replaced_within(text: str, function: str, old: str, new: str) -> str:
-    """Replace a line of the C function whose definition begins like `function`."""
+    """Replace a line of the C function with a definition that begins like `function`."""
     start = next(found.end() for found in re.finditer(re.escape(function) + r"[^;{]*\{", text))
     end = text.index("\n}", start)
     if old not in text[start:end]:
@@ -300,8 +300,7 @@ def replaced_within(text: str, function: str, old: str, new: str) -> str:
     return text[:start] + text[start:end].replace(old, new) + text[end:]
 
 
-# The native classes of tensors; and how C asks whether an object is of one, and a cast or
-# `isinstance` of mypyc's does.
+# The native classes of tensors, and the C code of mypyc's casts and `isinstance` for them.
 TENSOR_CLASSES = r"(CPyType_base___TensorBase|CPyType_methods___TensorMethods)"
 CAST = re.compile(rf"PyObject_TypeCheck\((\w+), {TENSOR_CLASSES}\)")
 ISINSTANCE = re.compile(
@@ -310,7 +309,7 @@ ISINSTANCE = re.compile(
 
 
 def tell_tensors_apart(path: str) -> None:
-    """Have a C file that mypyc wrote tell by one comparison that an object is a tensor."""
+    """Make a C file that mypyc wrote recognise a tensor by one comparison."""
     text = Path(path).read_text()
     changed = CAST.sub(r"PLUGRAD_IS_TENSOR(\1, \2)", text)
     changed = ISINSTANCE.sub(r"\1PLUGRAD_IS_TENSOR(\3, \2)", changed)
@@ -399,7 +398,7 @@ class BuildExt(build_ext):
         )
         start = time.perf_counter()
         objects = self.compile_all()
-        # Linking asks the compiler for the object files of an extension: they are all there.
+        # Linking requests the object files of an extension from the compiler: all exist already.
         self.compiler.compile = lambda sources, **_: [objects[source] for source in sources]
         for extension in self.extensions:
             self.build_extension(extension)

@@ -36,7 +36,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# Numbers are Python's: plugrad has none that stand for numbers to come.
+# Numbers are Python's: plugrad has no symbolic ones.
 Number: TypeAlias = int | float | bool
 IntLikeType: TypeAlias = int
 FloatLikeType: TypeAlias = float

@@ -360,7 +360,7 @@ def _refuse_second(op: Operator, key: DispatchKey) -> None:
     found = [] if active is None else plain(active.candidates(op.kernel_name, op.overload))
     if active is not None and found:
         raise DuplicateDefinitionError(
-            f"{op.qualified_name} has a kernel for {key.name} already, that of "
+            f"{op.qualified_name} has a kernel for {key.name} already, from "
             f"{found[0].owner or active.name}; pass allow_override=True to replace it",
             "kernel",
             f"{op.qualified_name} {key.name}",

@@ -196,7 +196,7 @@ def _parameter_type(parameter: inspect.Parameter, names: dict[str, Any], fail: _
     valid = ", ".join(dict.fromkeys(table.values()))
     raise fail(
         f"Parameter {parameter.name} has unsupported type {parameter.annotation}. {hint}The valid "
-        f"types are those of the schema's {valid}."
+        f"types match the schema's {valid}."
     )
 
 
@@ -247,7 +247,7 @@ def _returns(annotation: Any, fail: _Error) -> str:
     if not items or any(not _hashable(item) or item not in table for item in items):
         valid = ", ".join(dict.fromkeys(table.values()))
         raise fail(
-            f"Return has unsupported type {annotation}. The valid types are None, those of the "
+            f"Return has unsupported type {annotation}. The valid types are None, types for the "
             f"schema's {valid}, and tuples of these."
         )
     result = ", ".join(table[item] for item in items)

@@ -67,8 +67,9 @@ class VmapRule:
         valid = isinstance(out_dims, int) and -len(shape) <= out_dims < len(shape)
         if not valid or shape[out_dims] != batch_size:
             raise RuntimeError(
-                f"the vmap rule of {self.op.qualified_name} says that dimension {out_dims!r} of an "
-                f"output of shape {list(shape)} is that of the batch, which has size {batch_size}"
+                f"the vmap rule of {self.op.qualified_name} returned the batch dimension "
+                f"{out_dims!r} for an output of shape {list(shape)}, but the batch has size "
+                f"{batch_size}"
             )
 
 

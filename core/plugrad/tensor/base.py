@@ -3,7 +3,7 @@
 Tensor (interpreted, plugrad._tensor.classes)      weak references, user attributes
   TensorMethods (generated)                every operator as a method
     TensorBase (here)                      fields, autograd properties
-      _backend_array    the backend's array, which users know as `array`
+      _backend_array    the backend's array, which users see as `array`
       _autograd_meta    AutogradMeta | None    grad, grad_fn, hooks
       _shared_storage   Storage | None         the version that views share
       _view_info        ViewInfo | None        what this is a view of, and how to make it again
@@ -37,11 +37,11 @@ Geometry = tuple[Any, tuple[int, ...], tuple[int, ...], int]
 
 @final
 class Storage:
-    """What a tensor shares with its views: how often their memory was written to, and whether
-    there are any, which matters to backends whose arrays cannot be written to.
+    """What a tensor shares with its views: the number of writes to their memory, and whether there
+    are views, which matters for immutable arrays.
 
-    `geometries` are those that tensors here had while they had views, before operators such as
-    `t_` changed them: a weak reference to the tensor, sizes, strides, offset.
+    `geometries` are former geometries of tensors that had views, before operators such as `t_`
+    changed them: a weak reference to the tensor, sizes, strides, offset.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ INFERENCE_MODE: Final = 4
 AS_STRIDED: Final = "_as_strided"
 
 
-# In the place of a step's position: memory is shared from here on, tangents are not.
+# Replaces a step's position: from here on memory is shared, but not tangents.
 PRIMAL_ONLY: Final = -2
 
 
@@ -108,8 +108,8 @@ class ViewInfo:
 
     Attributes:
         base: the tensor that is not a view itself.
-        last: the last of the operators. The object is made when somebody asks: most views die
-            before.
+        last: the last of the operators. The object is made on first use, because most views are
+            freed before.
         version: the storage's version when the view's grad_fn was last made.
         creation_meta: `CREATION_DEFAULT`, or why the view cannot be written to under autograd.
         geometries: how many of the storage's former geometries the steps take into account.
@@ -213,13 +213,12 @@ class AutogradMeta:
         grad: the accumulated gradient of a leaf, or of a tensor that retains it.
         grad_fn: the node that made the tensor; None for a leaf.
         output_nr: which output of `grad_fn` it is.
-        requires_grad: what was asked of a leaf.
+        requires_grad: the setting of a leaf.
         accumulator: weak reference to the leaf's AccumulateGrad node.
         hooks: gradient hooks by handle number, in order of registration.
         post_hooks: hooks to run after accumulation into a leaf.
-        grad_dtype: which dtype a leaf's gradient has: `OWN_GRAD_DTYPE`,
-            `ANY_GRAD_DTYPE` or 1 more than the
-            index of a dtype. So small since there is one for every tensor of a graph.
+        grad_dtype: the dtype of a leaf's gradient: `OWN_GRAD_DTYPE`, `ANY_GRAD_DTYPE` or 1 more
+            than the index of a dtype. It is this small because every tensor of a graph has one.
         tangent: the tensor's tangent in forward mode, if it is a dual tensor.
     """
 
@@ -458,10 +457,10 @@ def share_storage(tensor: TensorBase) -> Storage:
 
 
 def bump_version(tensor: TensorBase) -> None:
-    """Note that the memory was written to.
+    """Record a write to the memory.
 
     Raises:
-        RuntimeError: it is that of an inference tensor, and this is not inference mode.
+        RuntimeError: it belongs to an inference tensor, and this is not inference mode.
     """
     if is_inference(tensor) and not current_state().inference_mode:
         raise RuntimeError(
@@ -552,7 +551,7 @@ _classes: Final = _Classes()
 
 
 def set_tensor_class(cls: Any, native: Any) -> None:
-    """Tell native code which class to make tensors of, and its native base class."""
+    """Set the class of new tensors for native code, and its native base class."""
     _classes.tensor = cls
     hold_tensor_class(cls, native)
 
@@ -570,21 +569,22 @@ def empty_shell(cls: Any) -> TensorBase:
 
 
 def note_made(tensor: TensorBase) -> None:
-    """Tell the thread's array log, if there is one, of a new tensor, which may have no contents."""
+    """Notify the thread's array log, if there is one, of a new tensor, which may have no
+    contents."""
     log = current_state().array_log
     if log is not None:
         log.made(tensor)
 
 
 def note_read(tensor: TensorBase) -> None:
-    """Tell the thread's array log, if there is one, that Python is about to see values."""
+    """Notify the thread's array log, if there is one, before Python reads values."""
     log = current_state().array_log
     if log is not None:
         log.read(tensor)
 
 
 def note_grad(tensor: TensorBase) -> None:
-    """Tell the thread's array log, if there is one, that Python is about to assign `.grad`."""
+    """Notify the thread's array log, if there is one, before Python assigns `.grad`."""
     log = current_state().array_log
     if log is not None:
         log.grad_assigned(tensor)
@@ -593,7 +593,7 @@ def note_grad(tensor: TensorBase) -> None:
 def make_tensor(array: Any, dtype: DType, device: Device, keyset: i64) -> TensorBase:
     """A new tensor of the public class; `keyset` is its backend's `tensor_keyset`.
 
-    In inference mode it is an inference tensor, which is told by its lack of autograd's keys.
+    In inference mode it is an inference tensor, which lacks autograd's keys.
     """
     # Fields are set natively: passing them through the class call costs half as much again.
     result: TensorBase = new_tensor(_classes.tensor)

@@ -1,5 +1,5 @@
-"""Memory of tensors that is read and written to beside operators: asked for in every call of a
-collective, so it is compiled."""
+"""Memory of tensors that is read and written without operators. Every collective uses it, so it is
+compiled."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def memory_of(value: object) -> Any:
 
 
 def note_write(tensor: Any) -> None:
-    """Tell autograd that the elements of a tensor were written to beside operators: what
-    `plugrad.autograd.graph.increment_version` does for one tensor, in less time."""
+    """Record a write to the elements of a tensor that bypassed operators, like
+    `plugrad.autograd.graph.increment_version` for one tensor, but faster."""
     written: TensorBase = tensor
     if not is_inference(written):
         bump_version(written)

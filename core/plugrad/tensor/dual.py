@@ -36,12 +36,12 @@ _SWEEP_AT: Final = 64
 
 @final
 class ForwardLevel:
-    """The dual tensors of one computation in forward mode, which ends for all of them at once.
+    """The dual tensors of one computation in forward mode; it ends for all of them at once.
 
     Attributes:
         active: whether it has not been exited.
-        states: the threads whose calls all go through `ForwardAD` because of this level, since some
-            view of theirs may have a tangent that it does not know of.
+        states: the threads that route all calls through `ForwardAD` because of this level: one of
+            their views may have a tangent without carrying the key.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class ForwardLevel:
         self._sweep_at: i64 = _SWEEP_AT
 
     def note(self, tensor: TensorBase) -> None:
-        """Remember a dual tensor, weakly."""
+        """Store a dual tensor by a weak reference."""
         references = self._references
         references.append(weakref.ref(tensor))
         if len(references) >= self._sweep_at:
@@ -136,10 +136,10 @@ def own_tangent(tensor: TensorBase) -> Tangent | None:
 
 
 def notice_views(state: LocalState, level: ForwardLevel) -> None:
-    """Bring every call of a thread to `ForwardAD` until the level ends.
+    """Route every call of a thread through `ForwardAD` until the level ends.
 
-    A tensor with views has got a tangent by a write. The views have one now, too, but lack the
-    key, and the tensor does not know them.
+    A write has given a tangent to a tensor with views. The views now have tangents, too, but lack
+    the key, and the tensor has no references to them.
     """
     if state.included & FORWARD_AD_BIT == 0:
         state.included = state.included | FORWARD_AD_BIT

@@ -109,9 +109,9 @@ def arrays_of(tensors: list[TensorBase]) -> list[Any]:
 
 
 def cell_of(tensor: TensorBase) -> Any:
-    """What stands for the memory that a tensor shares with others; None if it shares none.
+    """The cell that represents the memory that a tensor shares with others; None if it shares none.
 
-    One that the others have left alone ceases to be kept as one that shares.
+    If all others are gone, the tensor leaves the cell.
     """
     if not tensor._keyset & FUNCTIONALIZE_BIT:
         return None

@@ -22,14 +22,15 @@ MOST_ARGUMENTS: Final = 8
 
 @final
 class SameObjects:
-    """Whether objects are where they were: in dicts and lists, under keys, in cells of closures.
+    """Whether objects are still in their places: in dicts and lists, under keys, in cells of
+    closures.
 
     Args:
-        dicts: looked at whole, in their order.
-        lists: looked at whole.
-        places: dicts and keys; what else those dicts hold may change.
+        dicts: compared completely, in their order.
+        lists: compared completely.
+        places: dicts and keys; the dicts' other items may change.
         cells: cells of closures.
-        sized: dicts and lists of which only the length matters.
+        sized: dicts and lists for which only the length matters.
     """
 
     def __init__(
@@ -106,10 +107,10 @@ def _contents(cell: Any) -> Any:
 
 @final
 class SameArguments:
-    """Whether a call is given tensors like those of an earlier call, and no two that are one.
+    """Whether a call gets tensors like an earlier call's, with no tensor twice.
 
-    Alike are tensors of one class with the same shape, dtype and device that both require grad or
-    do not, and both have a gradient or have none; and the thread's modes are the same.
+    Tensors are alike if they have the same class, shape, dtype, device and `requires_grad`, and
+    both or neither have a gradient. The thread's modes must also be the same.
     """
 
     def __init__(self, tensors: list[TensorBase]) -> None:

@@ -81,11 +81,11 @@ class Level:
 
 @final
 class Wrapped:
-    """What a tensor of a level has in place of an array.
+    """The content of a level's tensor, in place of an array.
 
     Attributes:
         value: the tensor one or more levels further out.
-        level: whose tensor it is.
+        level: the level of the tensor.
         batch_dim: the dimension of `value` that is mapped over, `UNBATCHED` for none.
     """
 

@@ -1,14 +1,14 @@
 """Lazy conjugation and negation: tensors whose array has not been conjugated or negated yet.
 
-`x.conj()` shares memory with `x`; a bit of its key set, `Conjugate`, says that it is the conjugate.
-The imaginary part of such a tensor has the bit `Negative`. No array knows of it. So between
-autograd and the kernels, at these two keys, bits are seen to:
+`x.conj()` shares memory with `x`; a bit of its key set, `Conjugate`, marks it as the conjugate. The
+imaginary part of such a tensor has the bit `Negative`. Arrays do not have these bits, so two keys
+between autograd and the kernels resolve them:
 
-    a view has the bits of what it is taken from
-    any other operator gets tensors that are resolved: computed, in memory of their own
-    what it writes to a tensor with bits is written to such a copy, and from there to the tensor
+    a view has the bits of its source
+    any other operator gets resolved tensors: computed, in new memory
+    a write to a tensor with bits goes to such a copy, and from there to the tensor
 
-Programs without such tensors never come here: their key sets lack the bits.
+Programs without such tensors never use this code: their key sets lack the bits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PREFIXES: Final = ("empty", "new_")
 
 
 def math_bits(tensor: TensorBase) -> i64:
-    """The bits of an ordinary tensor, or of the one that a tensor of a level stands for."""
+    """The bits of an ordinary tensor, or of the one that a level's tensor wraps."""
     while tensor._keyset & keys.TRANSFORMS_BIT:
         wrapped: Wrapped = tensor._backend_array
         tensor = wrapped.value
@@ -64,7 +64,7 @@ def resolved(tensor: TensorBase) -> TensorBase:
 
 
 def _without_bits(tensor: TensorBase) -> TensorBase:
-    """A tensor around the same array, to be read at once: nothing knows that they share it."""
+    """A tensor around the same array, to be read at once: that they share it is not recorded."""
     keyset: i64 = tensor._keyset & ~(keys.MATH_BITS | keys.FORWARD_AD_BIT)
     return make_tensor(tensor._backend_array, tensor.dtype, tensor.device, keyset)
 
@@ -131,7 +131,7 @@ class MathBitsKernel:
         below = keyset & keys.AFTER_MATH_BITS
         state = current_state()
         if self.implicit is not None and self.op.lookup_dense(below) is self.implicit:
-            # Made of operators that come here themselves.
+            # Composed of operators that come here themselves.
             return _go_on(state, self.op, below, args)
         if self.copies and (args[1] is None or args[1] is preserve_format):
             return resolved(args[0])
@@ -182,7 +182,7 @@ class MathBitsKernel:
 
 
 def _replaced(out: Any, copies: list[TensorBase], targets: list[TensorBase]) -> Any:
-    """Results, with targets for the copies that stood in for them."""
+    """Results, with targets in place of their copies."""
     if isinstance(out, TensorBase):
         for copy, target in zip(copies, targets, strict=True):
             if out is copy:
@@ -197,7 +197,7 @@ def _replaced(out: Any, copies: list[TensorBase], targets: list[TensorBase]) -> 
 
 @final
 class PassingKernel:
-    """That of an operator which looks at no elements, or changes which a tensor has."""
+    """The kernel of an operator that reads no elements, or replaces a tensor's elements."""
 
     def __init__(self, op: Operator) -> None:
         self.op = op

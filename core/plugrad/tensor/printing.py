@@ -105,7 +105,7 @@ class _Formatter:
             for value in values:
                 self.width = max(self.width, len(str(value)))
             return
-        # Zeros and non-finite values take part in neither the notation nor the width.
+        # Zeros and non-finite values affect neither the notation nor the width.
         relevant = [value for value in values if value != 0.0 and isfinite(value)]
         if not relevant:
             return
@@ -289,7 +289,7 @@ def tensor_repr(tensor: TensorBase) -> str:
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
     if tensor.device.type == "meta" or not _can_be_read(tensor):
-        # There is no data, or nobody here who could read it.
+        # There is no data, or this process cannot read it.
         shows_size = True
         text = "..."
     elif 0 in shape:

@@ -14,7 +14,8 @@ _item = tuple.__getitem__
 
 
 class Size(tuple[int, ...]):
-    """The lengths of a tensor along each dimension: a tuple that knows its number of elements.
+    """The lengths of a tensor along each dimension: a tuple with the number of elements as
+    `numel()`.
 
     Raises TypeError when an item is not an integer.
 

@@ -48,7 +48,7 @@ DEVICE = "primitives"
 
 
 class Primitives(Backend):
-    """NumPy arrays, and of the CPU's kernels those of primitives only."""
+    """NumPy arrays with only the CPU's kernels of primitives."""
 
     def __init__(self) -> None:
         super().__init__(DEVICE, array_type=np.ndarray)
@@ -149,7 +149,7 @@ def trace_needs(cases: Iterable[OpCase], dtypes: Iterable[str] = REAL) -> dict[s
 def learn_needs_of_plugins() -> None:
     """Trace the cases that plugins provide for their operators, if not traced yet.
 
-    `availability` then knows what those decompositions take.
+    `availability` then has the operators of those decompositions.
     """
     unknown = {
         op.qualified_name.partition(".")[0]

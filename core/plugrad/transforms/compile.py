@@ -81,8 +81,8 @@ def compile(
         function: the step; without it, the result is a decorator.
         backend: the compiler. "tape" calls the backend's kernels one after another; it is the
             default if the backend has no compiler of its own. "jax" is XLA, for tensors on JAX
-            devices and on the CPU. Other names are those of plugins' lowerings; a function is
-            itself a lowering, see `plugrad.plugins.compiling.lowerings`.
+            devices and on the CPU. Other names are plugins' lowerings; a function is itself a
+            lowering, see `plugrad.plugins.compiling.lowerings`.
         device: selects the backend if `backend` is None; by default the default device.
         options: for the tape `state`, which lists modules, optimizers and tensors that cannot be
             found by searching the function, and `limit`, the maximal number of recordings, 8 by
@@ -148,7 +148,7 @@ def _compiled(
 
 
 def _default_lowering(active: ActiveBackend) -> Lowering:
-    """What a backend wants its captured steps to be lowered by."""
+    """The lowering that a backend uses for its captured steps."""
     if "compile" in active.backend.capabilities():
         return active.backend.compile
     return _tape

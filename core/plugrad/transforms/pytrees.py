@@ -37,9 +37,9 @@ def map_leaves(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def broadcast_to(prefix: Any, tree: Any) -> list[Any] | None:
-    """One leaf of `prefix` for each leaf of `tree`, whose beginning it must be; None if it is not.
+    """One leaf of `prefix` for each leaf of `tree`; None if it is not a prefix of `tree`.
 
-    A leaf of the prefix stands for all leaves of the subtree in its place.
+    A leaf of the prefix applies to all leaves of the subtree in its place.
     """
     try:
         leaves: list[Any] = optree.broadcast_prefix(prefix, tree, none_is_leaf=True)

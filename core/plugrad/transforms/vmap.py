@@ -212,7 +212,7 @@ class _Call:
 
     def _out_dims(self, output: Any, structure: Any) -> list[Any]:
         where = f"vmap({self.name}, ..., out_dims={self.out_dims})(<inputs>): "
-        # One result may be told by a tuple of one.
+        # A tuple of one dimension is allowed for one result.
         given = self.out_dims
         if isinstance(output, TensorBase) and isinstance(given, tuple) and len(given) == 1:
             given = given[0]

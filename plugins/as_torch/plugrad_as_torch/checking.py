@@ -78,7 +78,7 @@ def lacking(files: Iterable[Path]) -> Iterator[Lack]:
 
 def uses(tree: ast.Module) -> list[tuple[int, str]]:
     """The names of PyTorch that a program uses, with their lines. Names that it tests for first, or
-    whose errors it catches, are left out."""
+    for which it catches errors, are left out."""
     reader = _Reader()
     reader.visit(tree)
     found = sorted(reader.used + reader.chains(tree))

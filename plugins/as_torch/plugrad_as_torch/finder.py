@@ -103,8 +103,8 @@ class _TorchFinder(MetaPathFinder):
         if fullname.partition(".")[0] not in _PACKAGES:
             return None
         if has_module(fullname):
-            # All are packages, so Python asks this finder for a name missing in
-            # `from torch.nn import X`.
+            # All are packages, so Python calls this finder for a name missing in `from torch.nn
+            # import X`.
             return ModuleSpec(fullname, _Loader(), origin=_ORIGIN, is_package=True)
         module, _, name = fullname.rpartition(".")
         if name in torch_names().get(module, ()):
@@ -120,7 +120,7 @@ class _TorchFinder(MetaPathFinder):
     def find_distributions(
         context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008
     ) -> Iterable[Distribution]:
-        """The metadata of torch, for programs that ask for its version."""
+        """The metadata of torch, for programs that read its version."""
         return [_Metadata()] if context.name == "torch" else []
 
 
@@ -154,7 +154,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`: the next `import torch` imports PyTorch, if that is there.
+    """Undo `install`: the next `import torch` imports PyTorch, if installed.
 
     Modules that imported torch in the meantime keep plugrad.
     """

@@ -18,7 +18,7 @@ _WHERE: Final = (
 
 
 def has_module(module: str) -> bool:
-    """Whether a module of PyTorch is there, in whole or in part."""
+    """Whether a module of PyTorch exists here, in whole or in part."""
     found = layouts().get(module)
     # A module is absent if everything in it needs modules that plugrad lacks so far.
     if found is None or found.own or found.names() or not found.sources:

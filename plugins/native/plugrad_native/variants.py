@@ -40,7 +40,7 @@ _KERNELS: Final[dict[str, str]] = {
     "nll_loss_backward": "nll_loss_backward",
     "mse_loss": "mse_loss",
     "mse_loss_backward": "mse_loss_backward",
-    # Those of small matrices.
+    # Variants for small matrices.
     "mm": "mm",
     "bmm": "bmm",
     "_matmul_nh": "matmul_nh",
@@ -129,7 +129,7 @@ VARIANTS: Final = [
     ),
     _variant(
         "log", "log", dtypes=("float32",), takes_out=True
-    ),  # that of float64 is not faster than NumPy's
+    ),  # for float64 it is not faster than NumPy
     _variant("argmax", "argmax", most=_MOST_OF_SMALL),
     *(
         _variant(operator, function, dtypes=(), most=_MOST_OF_SMALL)

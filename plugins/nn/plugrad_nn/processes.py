@@ -18,8 +18,8 @@ def distributed_package() -> Any:
 
 
 def group_of_several(process_group: Any) -> Any:
-    """A group of several processes: the given one, else that of all; None if there is one process
-    or no group."""
+    """A group of several processes: the given one, else the group of all; None if there is one
+    process or no group."""
     # A program with a group has imported it; others should not pay for the import.
     package = sys.modules.get("plugrad_distributed.distributed")
     if package is None or not package.is_initialized():

@@ -62,8 +62,8 @@ def _scrambled(numbers: NDArray[np.int64], matrices: NDArray[np.int64]) -> NDArr
 class SobolEngine:
     """Draws the points of Sobol's sequence in Gray code order, as PyTorch does.
 
-    The direction numbers are those of Joe and Kuo (SIAM J. Sci. Comput. 30, 2008), the scrambling
-    is a random linear one with a shift.
+    The direction numbers are from Joe and Kuo (SIAM J. Sci. Comput. 30, 2008); the scrambling is a
+    random linear one with a shift.
 
     Args:
         dimension: the dimension of the points, from 1 to 21201.

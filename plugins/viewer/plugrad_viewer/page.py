@@ -53,7 +53,7 @@ def page(data: Mapping[str, object]) -> str:
 
     Raises:
         FileNotFoundError: in a source checkout in which the page's program has not been built.
-        ValueError: `data` has numbers that JSON does not know: infinite, or not a number.
+        ValueError: `data` has numbers that JSON lacks: infinite, or not a number.
 
     >>> from plugrad_viewer.page import page
     >>> recording = {

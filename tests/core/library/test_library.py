@@ -73,7 +73,7 @@ def test_an_autograd_kernel_may_redispatch(own: Library) -> None:
 def test_a_kernel_for_a_known_operator_overrides_it_until_removed() -> None:
     x = plugrad.ones(2)
     with Library("plugrad", "IMPL") as patch:
-        message = "plugrad::exp has a kernel for CPU already, that of plugrad-cpu .*allow_override"
+        message = "plugrad::exp has a kernel for CPU already, from plugrad-cpu .*allow_override"
         with pytest.raises(RuntimeError, match=message):
             patch.impl("exp", lambda array: array + 41, "CPU")
         patch.impl("exp", lambda array: array + 41, "CPU", allow_override=True)

@@ -258,7 +258,7 @@ def test_locks_are_for_threads_of_the_scheduler() -> None:
             pass
 
     scheduler.run(program)
-    with pytest.raises(RuntimeError, match="a thread that is not under the scheduler"):
+    with pytest.raises(RuntimeError, match="a thread that is not under the scheduler's control"):
         locks[0].acquire()
 
 

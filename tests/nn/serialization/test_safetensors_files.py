@@ -203,7 +203,7 @@ def test_other_files_are_refused(data: bytes, tmp_path: Path) -> None:
 def test_a_dtype_that_plugrad_has_not_is_named_with_its_entry() -> None:
     header = json.dumps({"a": {"dtype": "F8_E8M0", "shape": [1], "data_offsets": [0, 1]}}).encode()
     data = len(header).to_bytes(8, "little") + header + b"\0"
-    with pytest.raises(TypeError, match=r"load: entry 'a' has a dtype .* that NumPy has not"):
+    with pytest.raises(TypeError, match=r"load: entry 'a' has a dtype .* that NumPy does not"):
         plugrad.load(io.BytesIO(data))
 
 

@@ -2,8 +2,8 @@
 
 Each operator has a list of candidates, which is determined once: the kernel that the configuration
 chooses, those of preferred packages, variants for this processor, the backend's own kernel, and, if
-it has none, that of another package. A candidate that returns `NotImplemented` declines, and the
-next one runs.
+it has none, another package's. A candidate that returns `NotImplemented` declines, and the next one
+runs.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ class ViewKernel:
         return self.compute(current_state(), keyset, args)
 
     def compute(self, state: LocalState, keyset: i64, args: tuple[Any, ...]) -> Any:
-        """Run the kernel below on all arguments, the first of which is viewed."""
+        """Run the kernel below on all arguments; the first one is viewed."""
         below = keyset & keys.AFTER_AD_INPLACE_OR_VIEW
         if state.trace is not None:
             out = state.trace.dispatch("redispatch", self.op, below, args)
@@ -339,7 +339,7 @@ def observe_writes(listener: Any) -> None:
 
 
 def announce_write(tensor: TensorBase) -> None:
-    """Tell the observers (`observe_writes`) that a tensor is about to be written to."""
+    """Notify the observers (`observe_writes`) before a write to a tensor."""
     if _writes.listener is not None:
         _writes.listener(tensor)
 

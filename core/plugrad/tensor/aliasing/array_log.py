@@ -4,9 +4,9 @@ On backends with immutable arrays a write puts another array into the tensor, so
 the tracer's arrays in tensors.
 
 A thread's `array_log` is called before, and stores the former array as a `FormerArray`, which can
-restore it. `note_made`, `note_read` and `note_grad` in `base.py` also tell it of tensors that are
-made, whose values Python reads, and whose gradient Python assigns. And it is told of `x[i]` that
-had to be a copy, since `i` is not known yet.
+restore it. `note_made`, `note_read` and `note_grad` in `base.py` also notify it of new tensors, of
+values that Python reads and of gradients that Python assigns. It is also notified of an `x[i]` that
+had to be a copy, because `i` is not known yet.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ class FormerArray:
 
 
 def note_array(tensor: TensorBase) -> None:
-    """Tell the thread's log, if there is one, of a tensor that is about to change; not of one of a
-    level, which ends before anybody could ask for it."""
+    """Notify the thread's log, if there is one, before a tensor changes. Tensors of levels are left
+    out, because a level ends before its tensors could be read."""
     log = current_state().array_log
     if log is not None and tensor._keyset & TRANSFORMS_BIT == 0:
         log.note(tensor)
 
 
 def note_selected(tensor: TensorBase) -> None:
-    """Tell it of a copy that would be a view, did one know the index."""
+    """Notify it of a copy that would be a view if the index were known."""
     log = current_state().array_log
     if log is not None:
         log.selected(tensor)
 
 
 def note_stored(value: object) -> None:
-    """Tell it of a value that was assigned by such an index."""
+    """Notify it of a value that was assigned by such an index."""
     log = current_state().array_log
     if log is not None:
         log.stored(value)

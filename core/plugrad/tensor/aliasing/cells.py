@@ -20,11 +20,11 @@ Layout = tuple[tuple[int, ...], int]
 
 @final
 class Cell:
-    """What a group of tensors has instead of common memory.
+    """Replaces the common memory of a group of tensors.
 
     Attributes:
-        array: that of the tensor which all others are views of, whether it lives or not.
-        members: the tensors of the group that live, by id.
+        array: the array of the tensor that is the base of all others, even after it was freed.
+        members: the living tensors of the group, by id.
         lock: held while the array is replaced.
     """
 
@@ -39,10 +39,10 @@ class Alias:
     """A tensor's place in a cell.
 
     Attributes:
-        steps: what leads to it from the cell's array.
+        steps: the operators that lead to it from the cell's array.
         ordered: whether it has all elements, in their order.
-        repeats: whether some of its elements may be the same one, as after `expand`.
-        layout: its strides and offset, once somebody asked for them.
+        repeats: whether some of its elements may share memory, as after `expand`.
+        layout: its strides and offset, computed on first use.
     """
 
     def __init__(self, tensor: TensorBase, cell: Cell) -> None:
@@ -93,7 +93,7 @@ class Alias:
             self.repeats = other.repeats or step[0].name not in _DISTINCT
 
 
-# Views whose elements are each another one of what they are taken of.
+# Views that read each element of their source at most once.
 _DISTINCT: Final = frozenset(
     (
         "permute",
@@ -118,7 +118,7 @@ hold_while_forking(ENTERING)
 
 
 def _locks() -> list[Any]:
-    """Those of all cells, of which none is made while `ENTERING` is held."""
+    """The locks of all cells; no cell is made while `ENTERING` is held."""
     cells = {id(place.cell): place.cell for place in list(_aliases.values())}
     return [cell.lock for cell in cells.values()]
 
@@ -135,7 +135,7 @@ def alias_of(tensor: TensorBase) -> Alias | None:
 
 
 def enter(tensor: TensorBase, cell: Cell) -> Alias:
-    """Give a tensor a place in a cell, for now that of the cell's array."""
+    """Give a tensor a place in a cell, at first without steps."""
     made = Alias(tensor, cell)
     _aliases[made.key] = made
     cell.members[made.key] = made

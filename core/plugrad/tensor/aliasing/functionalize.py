@@ -1,20 +1,19 @@
 """Views and writes on immutable arrays, with the same results as on shared memory.
 
-Tensors that would share memory share a `Cell`. It holds one array, that of the tensor which they
-are all views of. Each tensor stores the operators that lead from there to itself. A write to one
-puts a new array into the cell, with the tensor's new elements in their place, and every other
-tensor of the cell reads its elements from there again.
+Tensors that would share memory share a `Cell`. It holds one array, which belongs to the base of all
+of them. Each tensor stores the operators that lead from there to itself. A write to one puts a new
+array into the cell, with the tensor's new elements in their place, and every other tensor of the
+cell reads its elements from there again.
 
     x = zeros(3)        cell: [0 0 0]      x: no steps
     v = x[1:]                              v: slice(0, 1)
     v.add_(1)           cell: [0 1 1]      x and v follow
 
-The cell's array, row by row, is also the memory that strides count in: a view's layout in it is
-what the same steps give on the device `meta`, and `as_strided` starts from the cell's array
-whatever view it is asked of.
+The cell's array, row by row, is also the memory that strides count in: the same steps on the device
+`meta` give a view's layout in it, and `as_strided` starts from the cell's array for any view.
 
-Tensors on such a backend carry the Functionalize key. It is above the dense kernels, so views
-are noticed in inference mode and inside decompositions, too.
+Tensors on such a backend carry the Functionalize key. It is above the dense kernels, so views are
+handled in inference mode and inside decompositions, too.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from plugrad.tensor.meta.array import MetaArray
 def join(tensor: TensorBase, source: TensorBase, step: Step | None, read: Any) -> None:
     """Put a tensor into the cell of `source`, from which `step` leads to it; None: it is equal.
 
-    `read` is the array of `source` that it was made of.
+    `read` is the array of `source` from which it was made.
     """
     with ENTERING:
         place = alias_of(source)
@@ -103,8 +102,8 @@ def layout_of(tensor: TensorBase) -> Layout:
 
 
 def _layout(tensor: TensorBase, cell: Cell, steps: list[Step]) -> Layout:
-    """Where `steps` lead to in memory that has the cell's array, row by row: the same operators on
-    arrays without elements tell."""
+    """The layout after `steps` in a memory that holds the cell's array, row by row. It is computed
+    by the same operators on arrays without elements."""
     dtype = _dtype_of(tensor, cell.array)
     found = replay_on_meta(
         steps, MetaArray(whole_numbers(cell.array.shape, cell.array), dtype), dtype
@@ -119,7 +118,7 @@ def replay_on_meta(steps: list[Step], array: MetaArray, dtype: DType) -> MetaArr
     state = current_state()
     kept = state.kept
     trace = state.trace
-    # Nor is it a matter of the levels of transforms that ask.
+    # The levels of transforms do not matter here, either.
     state.kept = kept & ~(keys.AUTOGRAD_KEYS | keys.TRANSFORMS_BIT)
     state.trace = None
     try:
@@ -131,7 +130,7 @@ def replay_on_meta(steps: list[Step], array: MetaArray, dtype: DType) -> MetaArr
 
 
 def memory_of(tensor: TensorBase) -> Any:
-    """The array that stands for the memory behind a tensor."""
+    """The array that represents the memory behind a tensor."""
     place = alias_of(tensor)
     return tensor._backend_array if place is None else place.cell.array
 
@@ -230,7 +229,8 @@ def extend(target: TensorBase, view: TensorBase) -> None:
     if place is not None and other is not None:
         place.follow(other, None)
         if place.ordered and len(place.cell.members) <= 2:
-            # It and the view, which nobody else has: there is nothing to be shared.
+            # The cell has only the tensor and this view, which nothing else uses, so nothing is
+            # shared.
             leave(target)
     replace_array(target, view._backend_array)
 
@@ -242,7 +242,7 @@ def _like(tensor: TensorBase, array: Any) -> TensorBase:
 
 
 def _dtype_of(tensor: TensorBase, array: Any) -> DType:
-    """The dtype of an array for which `tensor` stands."""
+    """The dtype of an array that `tensor` represents."""
     if tensor._keyset & keys.TRANSFORMS_BIT:
         own: DType = array.dtype
         return own
@@ -322,7 +322,7 @@ def _to_memory(place: Alias, source: TensorBase) -> list[Step]:
             steps.append(step)
     if not steps:
         return steps
-    # Such views are few, and `view_as_complex` wants a last dimension of 2.
+    # Such views are rare, and `view_as_complex` requires a last dimension of 2.
     root = _like(source, place.cell.array)
     found: list[Step] = []
     conjugated = False

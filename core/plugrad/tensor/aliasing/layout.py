@@ -19,8 +19,8 @@ from plugrad.tensor.meta.array import MetaArray
 
 
 def _backend_of(self: TensorBase) -> Any:
-    """The backend, whose methods may return numbers and sequences of another library's classes:
-    compiled code checks what a method is said to return, unless its object may be anything."""
+    """The backend as `Any`. Its methods may return numbers and sequences of another library's
+    classes, and compiled code checks a method's declared result unless its object is `Any`."""
     return find_backend(self.device.type).backend
 
 
@@ -41,7 +41,7 @@ def strides(self: TensorBase) -> tuple[int, ...]:
 
 
 def _steps_of(steps: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
-    """A NumPy array's steps, in elements; none if one is 0, of which backends know more."""
+    """A NumPy array's steps, in elements; None if one is 0, which is left to the backend."""
     found: list[int] = []
     for step in steps:
         if step == 0 or step % itemsize != 0:
@@ -71,8 +71,8 @@ def is_row_major_in_numpy(self: TensorBase) -> bool:
 
 
 def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...], int]:
-    """Strides and offset of a view without elements, of which arrays of most libraries know
-    nothing: those that the same operators give on meta."""
+    """Strides and offset of a view without elements, which most libraries' arrays lack: the same
+    operators on meta give them."""
     base = view.base
     array = MetaArray(sizes_of(base), base.dtype, strides(base), storage_offset(base))
     sizes = sizes_of(self)
@@ -85,8 +85,7 @@ def _layout_of_nothing(self: TensorBase, view: ViewInfo) -> tuple[tuple[int, ...
 
 
 def _strides_at_level(self: TensorBase) -> tuple[int, ...]:
-    """The strides of the tensor that a level's tensor wraps, without that of the mapped
-    dimension."""
+    """The strides of the tensor that a level's tensor wraps, without the mapped dimension."""
     wrapped: Wrapped = self._backend_array
     steps = strides(wrapped.value)
     dim = wrapped.batch_dim
@@ -107,7 +106,7 @@ def storage_offset(self: TensorBase) -> int:
 
 
 def is_contiguous(self: TensorBase, memory_format: MemoryFormat = contiguous_format) -> bool:
-    """Whether the elements lie in memory without gaps, in row-major order or that of a format."""
+    """Whether the elements are in memory without gaps, in row-major order or a format's order."""
     if memory_format.order:
         return has_format(sizes_of(self), strides(self), memory_format)
     if is_row_major_in_numpy(self) or (self._keyset & FUNCTIONALIZE_BIT and is_ordered(self)):

@@ -32,15 +32,15 @@ def is_dense(sizes: Sizes, strides: Sizes) -> bool:
 
 
 def memory_order(sizes: Sizes, strides: Sizes) -> Sizes:
-    """In which order of its dimensions a copy lies that is laid out as its source."""
+    """The order of dimensions in memory of a copy with its source's layout."""
     return common_order(sizes, [strides])
 
 
 def common_order(sizes: Sizes, operands: Sequence[Sizes]) -> Sizes:
-    """In which order of its dimensions a result lies, by its operands' strides.
+    """The order of a result's dimensions in memory, from its operands' strides.
 
-    The first operand decides that does not repeat its elements along one of two dimensions. Where
-    all do, the dimensions stay as they are.
+    For two dimensions, the first operand that does not repeat its elements along one of them
+    decides. If there is none, the two dimensions keep their order.
     """
     order = list(range(len(sizes) - 1, -1, -1))
     for start in range(1, len(order)):
@@ -70,7 +70,7 @@ def _compare(sizes: Sizes, operands: Sequence[Sizes], inner: int, outer: int) ->
 
 
 def strides_in_order(sizes: Sizes, order: Sizes) -> Sizes:
-    """The strides of a tensor whose dimensions lie in an order, without gaps."""
+    """The strides of a tensor with a given order of dimensions, without gaps."""
     strides = [0] * len(sizes)
     steps = contiguous_strides([sizes[dim] for dim in order])
     for dim, step in zip(order, steps, strict=True):
@@ -94,7 +94,7 @@ def inverse(order: Sizes) -> Sizes:
 
 
 def has_format(sizes: Sizes, strides: Sizes, memory_format: MemoryFormat) -> bool:
-    """Whether elements lie in a memory format without gaps."""
+    """Whether elements are in a memory format without gaps."""
     order = memory_format.order
     if not order:
         if 0 in sizes:

@@ -17,7 +17,8 @@ from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
 # One value for all, so that it hardly matters which write comes last: PyTorch lets these pass.
 _UNIFORM: Final = ("fill_", "zero_", "masked_fill_", "index_fill_", "index_put_")
 
-# Operators whose result depends on the order of reads and writes if they read what they write.
+# Operators that give results that depend on the order of reads and writes if they read what they
+# write.
 APART: Final = frozenset([
     "index_add_", "index_copy_", "index_fill_", "index_put_", "put_", "scatter_", "scatter_add_",
     "scatter_reduce_",
@@ -29,7 +30,7 @@ OUT_APART: Final = frozenset([
 ])  # fmt: skip
 # They may write into what they read only if it is all of it.
 OUT_WHOLE: Final = frozenset(["cumprod", "cumsum"])
-# They ask that elements of `out` have places of their own before they resize it.
+# They require that elements of `out` do not share memory before they resize it.
 _ASKED_FIRST: Final = frozenset([
     "diff", "index_select", "masked_select", "nonzero", "scatter", "take",
 ])  # fmt: skip
@@ -112,7 +113,7 @@ def _check_magnitudes(out: TensorBase, given: TensorBase) -> None:
 
 
 def _elements_of_result(function: str, args: tuple[Any, ...]) -> int:
-    """How many the result has, where that is known: `out` may grow into what is read."""
+    """The number of elements of the result, if known: `out` may grow into what is read."""
     if function in _JOINING:
         return sum([numel_of(item) for item in args[0] if isinstance(item, TensorBase)])
     if function in _BY_INDEX:

@@ -1,7 +1,7 @@
-"""Where the elements of an array are, for backends whose arrays can be spread over devices.
+"""Where the elements of an array are, for backends with arrays that can span several devices.
 
-Most backends have one place for each device, and need nothing here. A backend with more says how to
-move an array to the place of another one. Then a write leaves a tensor where it was, and the
+Most backends have one place for each device, and need nothing here. A backend with more defines how
+to move an array to the place of another one. Then a write leaves a tensor where it was, and the
 gradient of a leaf moves to the leaf's place.
 """
 
@@ -21,7 +21,7 @@ class _Placement:
         self.keeps: list[Any] = []
 
     def in_turn(self, array: Any, former: Any) -> Any:
-        """The answer of the backend whose array it is; all others give the array back."""
+        """The result of the backend that owns the array; all others return it unchanged."""
         for keep in self.keeps:
             array = keep(array, former)
         return array
@@ -31,8 +31,8 @@ PLACEMENT: Final = _Placement()
 
 
 def set_placement(keep: Any) -> None:
-    """`keep(array, former)` gives `array` where `former` is, or as it is; it is asked about arrays
-    of all backends, and returns those that are none of its own. Each backend has one."""
+    """`keep(array, former)` returns `array` in the place of `former`, or unchanged. It is called
+    for arrays of all backends and returns foreign ones unchanged. Each backend has one."""
     if any(keep is one for one in PLACEMENT.keeps):
         return
     PLACEMENT.keeps = [*PLACEMENT.keeps, keep]
@@ -40,7 +40,7 @@ def set_placement(keep: Any) -> None:
 
 
 def placed_like(array: Any, former: Any) -> Any:
-    """The array where a former one is, which it is to replace."""
+    """The array in the place of a former one that it replaces."""
     keep = PLACEMENT.keep  # called as an attribute, it would be looked up by name
     return array if keep is None else keep(array, former)
 

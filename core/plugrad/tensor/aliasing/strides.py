@@ -14,7 +14,7 @@ Sizes = tuple[int, ...]
 
 
 def contiguous_strides(sizes: Sequence[int]) -> Sizes:
-    """The strides of an array whose elements lie in row-major order."""
+    """The strides of an array in row-major order."""
     strides = [1] * len(sizes)
     for dim in range(len(sizes) - 2, -1, -1):
         strides[dim] = strides[dim + 1] * max(sizes[dim + 1], 1)
@@ -35,7 +35,7 @@ def reach(size: Sizes, stride: Sizes, offset: int) -> int:
 
 
 def check_reach(size: Sizes, stride: Sizes, offset: int, itemsize: int, nbytes: int) -> None:
-    """RuntimeError if elements of `itemsize` bytes would lie outside a memory of `nbytes`."""
+    """RuntimeError if elements of `itemsize` bytes would be outside a memory of `nbytes`."""
     needed = reach(size, stride, offset) * itemsize
     if needed > nbytes:
         raise RuntimeError(
@@ -91,7 +91,7 @@ def viewed_strides(sizes: Sizes, strides: Sizes, target: Sizes) -> Sizes | None:
 
 
 def _blocks(sizes: Sizes, strides: Sizes) -> list[tuple[int, int]]:
-    """Runs of dimensions that lie one behind the other, from the last: elements and step."""
+    """Runs of dimensions that are contiguous in memory, from the last: elements and step."""
     blocks: list[tuple[int, int]] = []
     for length, stride in reversed(list(zip(sizes, strides, strict=True))):
         if length == 1:
@@ -122,7 +122,7 @@ def strided_positions(xp: Any, size: Sizes, stride: Sizes, offset: Any) -> Any:
     """Where in a flat memory each element is, as int64 of shape `size`.
 
     Args:
-        offset: an int, or a 0-dim array where it is not known yet.
+        offset: an int, or a 0-dim array if it is not known yet.
 
     >>> import numpy as np
     >>> from plugrad.plugins.strides import strided_positions

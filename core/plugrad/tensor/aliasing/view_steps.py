@@ -28,8 +28,8 @@ _VIEW_AS_COMPLEX: Final = "plugrad::view_as_complex"
 def extended(
     outer: ViewInfo, source: TensorBase, op: Operator, arguments: tuple[Any, ...], position: int
 ) -> ViewInfo:
-    """What makes one result of `op(source, *arguments)` a view of the base of `source`, which
-    `outer` is about. Version and creation meta are those of `outer`."""
+    """The `ViewInfo` that makes one result of `op(source, *arguments)` a view of the base of
+    `source`; `outer` is the source's. Version and creation meta come from `outer`."""
     if op.name == AS_STRIDED and not outer.last.primal_only:
         last = _from_memory(outer.base, source, op, arguments)
         if last is not None:

@@ -107,8 +107,8 @@ def _invert(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
 
 
 def _by_numbers(step: Step, source: TensorBase, value: TensorBase) -> TensorBase:
-    """For views from elsewhere: which elements they take they tell when they are given their
-    numbers."""
+    """For views by other packages' operators: applied to the elements' numbers, they show which
+    elements they take."""
     count = numel_of(source)
     arange = find_operator("plugrad::arange")
     assert arange is not None

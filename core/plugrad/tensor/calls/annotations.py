@@ -138,10 +138,10 @@ def explains(function: Any = None, *, name: str = "") -> Any:
 def refuse_classes(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str = ""
 ) -> None:
-    """Refuse the class of tensors where a tensor is wanted, before the function runs.
+    """Refuse the class of tensors in place of a tensor, before the function runs.
 
-    CPython 3.11 reads beyond its stack where a line that has called a tensor's native method many
-    times, `x.conj()`, meets the class: it takes what lies there for the tensor.
+    If a line has called a tensor's native method, `x.conj()`, many times and then gets the class,
+    CPython 3.11 reads beyond its stack and takes what it finds for the tensor.
     """
     if gives_class(args, kwargs):
         wrong = mismatch(function, args, kwargs, name or function.__name__, _is_class_of_tensors)
@@ -227,8 +227,7 @@ def _is_one(cls: type[Any]) -> Callable[[Any], bool]:
 
 
 def _unmet(annotation: Any, value: Any, known: dict[str, Any]) -> str:
-    """What an annotation requires that a value does not fulfil; "" if it does, or if that is
-    unknown.
+    """The requirement of an annotation that a value does not meet; "" for none or an unknown one.
 
     `known` has the classes that annotations name.
     """

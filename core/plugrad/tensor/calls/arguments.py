@@ -30,7 +30,7 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
-# Classes that are made by a `class` statement, whose names Python writes without their module.
+# Classes that are made by a `class` statement; Python writes their names without the module.
 _HEAP_TYPE: Final = 1 << 9
 # Functions that take one int for all sides, but no list of one.
 _OF_ALL_SIDES: Final = ("reflection_pad", "replication_pad")
@@ -58,15 +58,15 @@ def type_name(value: object) -> str:
 
 
 def place_of(function: str, name: str, position: int) -> str:
-    """How messages begin that are about an argument; position 0 is that of keyword-only ones, and
-    one that is given by keyword has none."""
+    """The beginning of messages about an argument. Keyword-only arguments have position 0; no
+    position is shown for these and for arguments given by keyword."""
     where = ""
     if position > 0 and not is_given_by_keyword(name):
         where = f" (position {position})"
     return f"{function}(): argument '{name}'{where}"
 
 
-# What PyTorch, which has overloads for tensors here, says of one that stands for no number.
+# PyTorch has overloads for tensors here; these are its messages for tensors that are not numbers.
 _NO_NUMBER: Final = {
     **{
         (function, name): f"{function} only supports 0-dimensional start and end tensors, but got "
@@ -139,7 +139,7 @@ def tensor_list_argument(value: Any, function: str, name: str, position: int) ->
 def optional_tensor_list_argument(
     value: Any, function: str, name: str, position: int
 ) -> list[TensorBase | None]:
-    """A `Tensor?[]`: a list in which None stands for a missing tensor."""
+    """A `Tensor?[]`: a list with None for a missing tensor."""
     if not isinstance(value, (list, tuple)):
         raise_argument_error(function, name, position, "tuple of Tensors", value)
     found: list[TensorBase | None] = []
@@ -201,8 +201,8 @@ def int_argument(value: Any, function: str, name: str, position: int) -> Any:
 
 
 def is_index(value: Any) -> bool:
-    """Whether a value stands for an int, which a bool does not. What it raises when it is asked
-    the int is its own."""
+    """Whether a value can be used as an int; a bool cannot. Exceptions from its conversion pass
+    through."""
     if isinstance(value, TensorBase):
         return ndim_of(value) == 0 and value.dtype.category == INTEGER
     if isinstance(value, (bool, float, np.ndarray)):
@@ -218,8 +218,8 @@ def is_whole_number(value: Any) -> bool:
 
 
 def is_length(value: Any) -> bool:
-    """Whether a value stands for one of several ints: a tensor of one element does, whatever its
-    dimensions; one of a bool if it has none."""
+    """Whether a value can be one of several ints: a tensor of one element can, with any dimensions;
+    a bool tensor only without dimensions."""
     if isinstance(value, TensorBase):
         return is_whole_number(value) or (value.dtype.category == BOOL and ndim_of(value) == 0)
     return is_index(value)
@@ -293,7 +293,7 @@ def optional_str_argument(value: Any, function: str, name: str, position: int) -
 def int_list_argument(
     value: Any, function: str, name: str, position: int, size: int = 0
 ) -> tuple[int, ...]:
-    """A tuple of ints; with `size`, one int stands for that many."""
+    """A tuple of ints; with `size`, one int is repeated that often."""
     if type(value) is tuple and (size <= 1 or len(value) != 1):
         for item in value:
             if type(item) is not int or is_too_large(item):
@@ -328,7 +328,7 @@ def int_list_argument(
 def defaulted_int_list_argument(
     value: Any, function: str, name: str, position: int, size: int = 0
 ) -> tuple[int, ...]:
-    """One whose default is an empty list, for which None stands too."""
+    """A list with an empty default, for which None can be passed, too."""
     return () if value is None else int_list_argument(value, function, name, position, size)
 
 
@@ -447,7 +447,7 @@ def optional_memory_format_argument(
 
 
 def keyset_of_list(tensors: Any) -> i64:
-    """The union of key sets of a list in which None may stand for a missing tensor."""
+    """The union of key sets of a list that may have None for a missing tensor."""
     keyset: i64 = 0
     for item in tensors:
         if item is not None:
@@ -461,7 +461,7 @@ def optional_keyset(tensor: TensorBase | None) -> i64:
 
 
 def require_grad(tensor: TensorBase) -> None:
-    """What `requires_grad=True` asks of a new tensor."""
+    """Apply `requires_grad=True` to a new tensor."""
     if not tensor.dtype.is_differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     materialize_meta(tensor).requires_grad = True

@@ -31,8 +31,8 @@ _FLOATING: Final = ("float", "complex")
 class PromoteAll:
     """The `prepare` of an elementwise operator: all tensors in one dtype, with shapes that fit.
 
-    Arguments that are not tensors are passed on. The entry's own `prepare`, which only checks, is
-    asked first.
+    Arguments that are not tensors are passed on. The entry's own `prepare`, which only checks, runs
+    first.
     """
 
     def __init__(self, result: str, check: Any) -> None:

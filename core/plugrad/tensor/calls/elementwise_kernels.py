@@ -1,7 +1,7 @@
 """Makes kernels on tensors from kernels on arrays, for elementwise operators of one or two
 operands.
 
-They are used for operators whose YAML entry says so, and take a fast path if all dtypes agree.
+A YAML entry selects them for its operator. They take a fast path if all dtypes agree.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class UnaryKernel:
 class BinaryKernel:
     """An elementwise operator of two tensors, or of a tensor and a number on either side.
 
-    A `prepare` given for such an operator only checks: it sees what the user gave, before
-    promotion, and is not asked about two tensors of one floating point dtype.
+    A `prepare` given for such an operator only checks: it gets the user's arguments, before
+    promotion, and is skipped for two tensors of one floating point dtype.
     """
 
     def __init__(
@@ -182,8 +182,8 @@ class BinaryKernel:
         if dtype is b.dtype and device is b.device and dtype.category >= FLOATING:
             out = self._finish(a, b, a._backend_array, b._backend_array, alpha, dtype, device)
             if self.broadcasts and out._known_sizes is None:
-                # No need to ask the array of the result what its shape is, which takes longer than
-                # to ask once one that is used again and again.
+                # Reading the shape from the result's array would take longer than from an operand,
+                # which caches it.
                 left, right = a._known_sizes, b._known_sizes
                 if left is None:
                     if right is not None:
@@ -292,7 +292,7 @@ class BinaryKernel:
 
 
 def _sizes_of_pair(a: Any, b: Any) -> tuple[int, ...]:
-    """What two operands, of which one may be a number, broadcast to."""
+    """The broadcast shape of two operands; one may be a number."""
     if not isinstance(a, TensorBase):
         return sizes_of(b)
     left = sizes_of(a)

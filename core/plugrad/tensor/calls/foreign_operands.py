@@ -17,7 +17,7 @@ from plugrad.tensor.base import TensorBase, needs_grad
 from plugrad.tensor.calls.overridable import accept_foreign, override_operator
 from plugrad.tensor.interop.arrays import from_host, numpy_dtype, plain_view
 
-# What an operator does whose second operand is the tensor, by the name of the method.
+# The operators with the tensor as their second operand, by the name of the method.
 _REVERSE: Final[dict[str, Any]] = {
     "__rsub__": operator.sub,
     "__rtruediv__": operator.truediv,
@@ -30,8 +30,8 @@ _REVERSE: Final[dict[str, Any]] = {
 
 
 def foreign_operand(name: str, tensor: Any, other: Any) -> Any:
-    """The result of an infix operator whose other operand is not a Tensor and no number; or it is a
-    Tensor, to which Python turns round an operator only if a program calls the method itself."""
+    """The result of an infix operator if the other operand is neither a Tensor nor a number. It is
+    a Tensor only if a program calls a reflected method itself."""
     if isinstance(other, TensorBase):
         turned = _REVERSE.get(name)
         return NotImplemented if turned is None else turned(other, tensor)
@@ -51,7 +51,7 @@ def foreign_operand(name: str, tensor: Any, other: Any) -> Any:
 
 
 def promoted_matmul(first: Any, second: Any) -> Any:
-    """The matrix product; NumPy promotes, while PyTorch wants two tensors of one dtype."""
+    """The matrix product; NumPy promotes, while PyTorch requires two tensors of one dtype."""
     kind = promote_types(first.dtype, second.dtype)
     return first.to(kind) @ second.to(kind)
 

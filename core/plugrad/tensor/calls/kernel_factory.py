@@ -30,13 +30,13 @@ from plugrad.tensor.calls.kernels import RawKernel
 from plugrad.tensor.meta.backend import MetaBackend
 from plugrad.tensor.meta.shapes import structured
 
-# Elementwise: shape and dtype of the result follow from those of the operands.
+# Elementwise: the operands determine shape and dtype of the result.
 _STRUCTURES: Final = ("unary", "binary", "binary_alpha", "elementwise")
 
 
 @final
 class BackendSelectKernel:
-    """Factory functions have no tensor to tell the backend: their device argument does."""
+    """Factory functions have no tensor to select the backend: their device argument does."""
 
     def __init__(self, op: Operator, position: int) -> None:
         self.op = op

@@ -79,7 +79,8 @@ def explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exceptio
 
 
 def _add_once(error: Exception, note: str) -> None:
-    """An operator that is made of others fails with them, and each explains the error."""
+    """Add a note once: a composite operator fails with the operators it calls, and each would
+    explain the error."""
     if not getattr(error, "__notes__", ()):
         error.add_note(note)
 
@@ -90,7 +91,7 @@ def _about_signature(op: Operator, tensors: list[TensorBase]) -> str:
     for active in active_backends():
         if tensors and active.name == tensors[0].device.type:
             found = active.candidates(op.kernel_name, op.overload)
-            owner = f", that of {found[0].owner}" if found else ""
+            owner = f", from {found[0].owner}" if found else ""
     return (
         f"A kernel for {op.qualified_name} was called{owner}. Kernels get arrays and numbers by "
         f"position, in the order of the schema: {op.schema_text}"
@@ -131,7 +132,7 @@ def _are_ints(value: Any) -> bool:
 
 
 def out_of_memory(error: MemoryError) -> str:
-    """PyTorch's words for memory that there is not. NumPy's errors say how much was wanted."""
+    """PyTorch's message for too little memory. NumPy's errors contain the requested size."""
     shape: Any = getattr(error, "shape", None)
     dtype: Any = getattr(error, "dtype", None)
     if shape is None or dtype is None:

@@ -19,7 +19,7 @@ from plugrad.tensor.meta.array import MetaArray
 
 
 def note_alone(op: Operator, active: ActiveBackend, raw: Any) -> None:
-    """Tell listeners that a single kernel has declined; a list of candidates does so itself."""
+    """Notify listeners that a single kernel has declined; a list of candidates does so itself."""
     if not tells_itself(raw):
         found = plain(active.candidates(op.kernel_name, op.overload))
         note_declined(op.qualified_name, found[0].owner if found else "")
@@ -83,8 +83,8 @@ class ArrayCheck:
 def check_like_meta(
     op: Operator, active: ActiveBackend, checked: set[DType], args: tuple[Any, ...], result: Any
 ) -> None:
-    """The same for an operator whose result only the device `meta` knows: it is asked once for each
-    dtype, since asking takes longer than most kernels. Where it cannot say, nothing is checked."""
+    """The same for an operator with a result that only the device `meta` can predict. It runs once
+    for each dtype, because it takes longer than most kernels. If it fails, nothing is checked."""
     dtype = _dtype_among(args)
     if dtype is None or dtype in checked or active.number == keys.META:
         return
@@ -116,7 +116,7 @@ def _dtype_among(args: tuple[Any, ...]) -> DType | None:
 
 
 def _on_meta(op: Operator, args: tuple[Any, ...]) -> Any:
-    """What an operator gives for tensors without elements; None where that cannot be told."""
+    """The result of an operator for tensors without elements; None if this is unknown."""
     meta = find_backend("meta")
     dense = _dense(meta)
     state = current_state()

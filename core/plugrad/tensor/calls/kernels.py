@@ -59,7 +59,7 @@ class RawKernel:
         self.checked: set[DType] = set()
         self.last_checked: Any = None
         self.is_single: bool = returns_one_tensor(op)
-        # Whether the first argument tells the device, being the only tensor.
+        # Whether the first argument determines the device, because it is the only tensor.
         self.first_only: bool = self.device_position < 0 and takes_one_tensor(op)
         # What the last result's native dtype meant; asking the backend takes a method call.
         self.last_native: Any = None
@@ -78,7 +78,7 @@ class RawKernel:
         return self.compute_on(self._device(args), args)
 
     def compute_on(self, device: Device, args: tuple[Any, ...]) -> Any:
-        """`compute`, on a device that is known already."""
+        """`compute`, with the device determined already."""
         given_args = args
         if self.generator_position >= 0:
             if not device.is_host and self._drawn_on_host(device):
@@ -160,11 +160,11 @@ class RawKernel:
         return self.op.namespace == "plugrad"
 
     def _device(self, args: tuple[Any, ...]) -> Device:
-        """The device of the tensors, or the one asked for where there are none.
+        """The device of the tensors, or the requested one if there are none.
 
         Raises:
-            RuntimeError: they are on several, and it is no 0-dim tensor on the CPU, nor an index
-                tensor there, that is on another one.
+            RuntimeError: they are on several devices, except for 0-dim tensors and index tensors on
+                the CPU.
         """
         found: Device | None = None
         first: TensorBase | None = None
@@ -232,7 +232,7 @@ class RawKernel:
                 return array_for(value, value.dtype, device)
             return value._backend_array
         if isinstance(value, (list, tuple)):
-            # Sizes and dimensions are all of one kind: a look at the first tells most lists apart.
+            # Sizes and dimensions all have one type, so the first item distinguishes most lists.
             if not value or type(value[0]) is int:
                 return value
             items = value if isinstance(value, list) else list(value)

@@ -23,8 +23,8 @@ def runs_at_once(operator: str, lists: Sequence[Sequence[Any]]) -> bool:
 
 
 def are_alike(active: ActiveBackend, lists: Sequence[Sequence[Any]]) -> bool:
-    """Whether all tensors are of one dtype, float32 or float64, and on one device, have one shape
-    place by place, and whether no gradient is asked of them and no transform has wrapped them."""
+    """Whether all tensors have one dtype, float32 or float64, and one device, whether shapes agree
+    place by place, and whether none requires a gradient or is wrapped by a transform."""
     first: Any = lists[0][0]
     dtype, device, plain = first.dtype, first.device, active.tensor_keyset
     if dtype is not float32 and dtype is not float64:

@@ -8,7 +8,7 @@ from plugrad.tensor.calls.arguments import type_name
 
 
 def check_memory(function: str, layout: Any, pin_memory: Any) -> None:
-    """Take what asks for ordinary memory with strides, and refuse the rest.
+    """Accept options for ordinary memory with strides, and refuse all others.
 
     Raises:
         TypeError: `layout` is not a layout, or `pin_memory` is neither a bool nor None.

@@ -163,7 +163,7 @@ JOINING: Final = frozenset(
         "vstack",
     ]
 )
-# Functions whose results are cast to any dtype.
+# Functions that cast their results to any dtype.
 CAST: Final = frozenset(("lu",))
 # Truth values that bytes hold as well.
 TRUTHS: Final = frozenset(("all", "any"))
@@ -174,7 +174,7 @@ SEQUENCES: Final = frozenset(("arange", "linspace", "logspace", "range"))
 # For these, only the several results of a reduction.
 EXACT_IF_SEVERAL: Final = frozenset(("max", "min"))
 
-# Those of them that say it in words of their own: the dtype that is expected, and what came.
+# Functions with messages of their own: the expected dtype, and the given one.
 WORDS: Final = {
     "complex": "Expected object of scalar type {} but got scalar type {} for argument 'out'",
     "multinomial": "multinomial expects {} tensor out, got: {}",
@@ -354,11 +354,11 @@ def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
     if not isinstance(out, TensorBase):
         return dtype
     if dtype is None:
-        # That of `nansum` does so for integers, of which none is nan.
+        # `nansum` does so for integers, which are never nan.
         whole = isinstance(given, TensorBase) and given.dtype.category <= INTEGER
         if function not in ACCUMULATING and not (whole and function == "nansum"):
             return None
-        # A result of integers would not tell.
+        # A result of integers would not show this.
         if isinstance(given, TensorBase) and needs_grad(given) and current_state().grad_enabled:
             raise_requires_grad(function)
         return out.dtype
@@ -372,7 +372,7 @@ def accumulated_dtype(function: str, given: Any, out: Any, dtype: Any) -> Any:
 
 
 def like_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[DType, Device]:
-    """The dtype and device for a factory with `out=`: those of the given tensor.
+    """The dtype and device for a factory with `out=`: the given tensor's.
 
     Raises:
         TypeError: `out` is not a tensor.

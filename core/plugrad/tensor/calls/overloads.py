@@ -65,7 +65,7 @@ def call_overload(
     out = kwargs.pop("out", None) if "out" in kwargs else None
     options = {key: kwargs.pop(key) for key in _OPTIONS if key in kwargs}
     for attempt in range(2):
-        # At last, tensors without dimensions stand for numbers.
+        # In the second attempt, tensors without dimensions can be numbers.
         loose = attempt == 1
         if loose and not any(isinstance(one, TensorBase) for one in (*args, *kwargs.values())):
             break
@@ -101,9 +101,9 @@ def call_overload(
 
 
 def _is_ruled_out(schema: FunctionSchema, second: Any) -> bool:
-    """Whether the second argument by position cannot be what an overload asks for, as the number in
-    `x.max(1)` and the dtype in `x.to(plugrad.float64)`: to try such an overload would end in an
-    exception, which takes longer than many a kernel."""
+    """Whether the second positional argument cannot fit an overload, like the number in `x.max(1)`
+    and the dtype in `x.to(plugrad.float64)`. Trying such an overload would end in an exception,
+    which takes longer than many kernels."""
     if schema.positional < 2:
         return False
     wanted = schema.arguments[1].type
@@ -290,7 +290,7 @@ def _number_of(value: Any, type: SchemaType) -> Any:
 
 
 def convert(value: Any, type: SchemaType) -> Any:
-    """A value as a schema's type asks for it; `NoFit` if it cannot be one."""
+    """A value converted to a schema's type; `NoFit` if it does not fit."""
     if value is None:
         if type.optional:
             return None

@@ -21,9 +21,9 @@ from plugrad.tensor.base import TensorBase, empty_shell, tensor_class
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
-# What a thread may have switched off (`LocalState.overrides_off`). From ALL_OFF on nothing is
-# overridden. IN_CORE is added while a node of plugrad's own runs, whose formulas are not calls of
-# the user's; what the user gave it, such as hooks, runs without it.
+# The overrides that a thread can switch off (`LocalState.overrides_off`). From ALL_OFF on nothing
+# is overridden. IN_CORE is added while one of plugrad's own nodes runs, because its formulas are
+# not the user's calls; the user's hooks run without it.
 SUBCLASSES_OFF: Final = 1
 ALL_OFF: Final = 2
 IN_CORE: Final = 4
@@ -168,10 +168,11 @@ def override_call(
 
 
 def accept_foreign(value: Any) -> bool:
-    """Whether an argument that is not a Tensor overrides functions; if so, they look from now on.
+    """Whether an argument that is not a Tensor overrides functions; if so, all functions check for
+    overrides from now on.
 
-    Converters ask before they refuse a value, so that the first tensor-like of a process is found
-    without a cost to calls that have none.
+    Converters call this before they refuse a value, so the first tensor-like of a process is found
+    at no cost to calls without one.
     """
     if implementation(type(value)) is None or isinstance(value, type):
         return False
@@ -182,7 +183,7 @@ def accept_foreign(value: Any) -> bool:
 
 
 def stand_in() -> Tensor:
-    """A tensor without contents, for an argument whose class is going to take the call over."""
+    """A tensor without contents, for an argument of a class that will handle the call."""
     return cast("Tensor", empty_shell(tensor_class()))
 
 

@@ -141,7 +141,7 @@ def promote_with_scalar(a: TensorBase, scalar: object) -> DType:
 
 
 def float_result(dtype: DType) -> DType:
-    """The dtype of a result that is never integral, such as that of `exp` or true division."""
+    """The dtype of a result that is never integral, as for `exp` or true division."""
     return dtype if dtype.category >= FLOATING else get_default_dtype()
 
 
@@ -207,7 +207,7 @@ def common_dtype(operands: tuple[Any, ...]) -> DType:
 def combine_categories(
     dimensioned: DType | None, zero_dim: DType | None, number: DType | None
 ) -> DType | None:
-    """The common dtype of the three categories' dtypes, of which some may be missing."""
+    """The common dtype of the three categories' dtypes; some may be missing."""
     result: DType | None = None
     for category in (number, zero_dim, dimensioned):
         if category is not None:
@@ -371,7 +371,7 @@ def to_dtype(tensor: TensorBase, dtype: DType) -> TensorBase:
 def cast(tensor: TensorBase, dtype: DType) -> TensorBase:
     """A copy of `tensor` in a dtype, below autograd."""
     if tensor._keyset & TRANSFORMS_BIT:
-        # Of a level: its elements are further out, and so may be a graph.
+        # A level's tensor: its elements are further out, and possibly a graph, too.
         to_copy: Any = find_operator("plugrad::_to_copy")
         level_tensor: TensorBase = to_copy.call((tensor, dtype, None))
         return level_tensor

@@ -122,7 +122,7 @@ def tensor(
     Args:
         data: a number, nested sequences of numbers, a NumPy array or scalar, a tensor, or an object
             with `__dlpack__`.
-        dtype: by default that of `data`: Python ints become int64, floats the default dtype.
+        dtype: by default the dtype of `data`: Python ints become int64, floats the default dtype.
         device: by default the current default device.
         requires_grad: whether operations on the result are recorded.
 
@@ -243,14 +243,14 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool | None = None,
 ) -> Any:
-    """`obj` as a tensor; shares memory wherever it can unless `copy` is True.
+    """`obj` as a tensor; shares memory if possible, unless `copy` is True.
 
     Args:
         obj: a tensor, NumPy array, DLPack object or capsule, buffer (read as `dtype`), number or
             nested sequence.
-        dtype: by default that of `obj`.
-        device: by default that of `obj`, or the default device.
-        copy: True always copies, False never, None where it must.
+        dtype: by default the dtype of `obj`.
+        device: by default the device of `obj`, or the default device.
+        copy: True always copies, False never, None if necessary.
         requires_grad: None keeps what a tensor has, False detaches it.
 
     Raises:
@@ -306,7 +306,7 @@ def _shared(obj: object, dtype: DType | None) -> TensorBase | None:
     if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)
     try:
-        view = memoryview(obj)  # type: ignore[arg-type]  # asks whether it is a buffer
+        view = memoryview(obj)  # type: ignore[arg-type]  # raises if it is not a buffer
     except TypeError:
         return None
     kind = get_default_dtype() if dtype is None else dtype
@@ -319,9 +319,9 @@ def _shared(obj: object, dtype: DType | None) -> TensorBase | None:
 
 
 def tensor_first(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands of which the first, if it is a number, is made a tensor.
+    """Operands, with the first one made a tensor if it is a number.
 
-    It has the dtype that the operation computes in, so that it promotes as a number does.
+    It has the dtype in which the operation computes, so it promotes like a number.
     """
     if len(operands) < 2 or not is_scalar(operands[0]):
         return operands

@@ -52,7 +52,7 @@ def is_sequence(value: object) -> bool:
 
 
 def scalar_type(value: object) -> DType:
-    """The dtype that one innermost element asks for."""
+    """The dtype of one innermost element."""
     if isinstance(value, (np.generic, np.ndarray)):
         return numpy_dtype(np.asarray(value))
     if isinstance(value, bool):
@@ -299,7 +299,8 @@ def plain_data(data: list[Any], dtype: DType | None) -> tuple[Any, DType] | None
 
 
 def sequence_array(data: Any, dtype: DType | None) -> Any:
-    """Nested sequences as a NumPy array of the dtype asked for, or of the one they ask for."""
+    """Nested sequences as a NumPy array of the requested dtype, or of the dtype of their
+    elements."""
     if isinstance(data, type):
         raise TypeError(f"new(): data must be a sequence (got {type_name(data)})")
     if len(data) > 0 and isinstance(data[0], np.ndarray):

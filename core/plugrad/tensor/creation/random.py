@@ -117,7 +117,7 @@ class fork_rng(Scope):
         devices: the devices whose generators are saved, by name or index, in addition to the
             host's; by default all.
         enabled: False makes it do nothing.
-        device_type: what devices that are given by index alone are.
+        device_type: the type of devices that are given only by index.
 
     >>> import plugrad
     >>> with plugrad.random.fork_rng():

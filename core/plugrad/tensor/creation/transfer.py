@@ -21,7 +21,7 @@ _HOST_MEMORY: Final = 1
 
 @final
 class _Exporter:
-    """Gives an array of a backend the methods that consumers of DLPack ask for."""
+    """Gives an array of a backend the methods that consumers of DLPack need."""
 
     def __init__(self, active: ActiveBackend, array: Any) -> None:
         self.active = active
@@ -125,7 +125,7 @@ def moved(tensor: TensorBase, device: Device, non_blocking: bool) -> TensorBase:
 
 
 def pin_memory(tensor: TensorBase, device: object) -> TensorBase:
-    """The tensor in page-locked host memory; itself if it is there already.
+    """The tensor in page-locked host memory; itself if it is in such memory already.
 
     Args:
         device: the device that will read and write it, by default the accelerator.
@@ -146,7 +146,7 @@ def pin_memory(tensor: TensorBase, device: object) -> TensorBase:
 
 
 def is_pinned(tensor: TensorBase) -> bool:
-    """Whether a tensor lies in page-locked host memory of any backend that is active."""
+    """Whether a tensor is in page-locked host memory of any active backend."""
     if tensor.device is not CPU:
         return False
     for active in active_backends():  # noqa: SIM110  # as in all compiled code, no generator

@@ -37,7 +37,7 @@ def host_array(tensor: TensorBase) -> Any:
 
 
 def from_host(array: Any, dtype: DType, device: Device) -> TensorBase:
-    """A tensor on `device` with the elements of a NumPy array, whose memory it may share."""
+    """A tensor on `device` with the elements of a NumPy array; it may share the array's memory."""
     active = find_backend(device.type)
     return wrap(active.from_host(array, device.index or 0), dtype, device)
 
@@ -98,8 +98,8 @@ def share_numpy(array: Any, device: Device) -> TensorBase:
 
 
 def plain_view(array: Any) -> Any:
-    """A NumPy array of its own for the same memory, and of no subclass: shape and dtype of an array
-    can be assigned, and those of a tensor must not change with it."""
+    """A new plain NumPy array on the same memory. Shape and dtype of the given array can be
+    assigned, which must not change a tensor."""
     base: Any = np.ndarray
     return array.view(base)
 
@@ -131,7 +131,7 @@ def to_numpy(self: TensorBase, *, force: bool = False) -> Any:
 
 
 def _refuse_bits(tensor: TensorBase) -> NoReturn:
-    """NumPy knows no memory whose elements are still to be conjugated."""
+    """NumPy has no lazy conjugation."""
     bit, name = ("conjugate", "conj") if is_conj(tensor) else ("negative", "neg")
     raise RuntimeError(
         f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() "
@@ -140,7 +140,7 @@ def _refuse_bits(tensor: TensorBase) -> NoReturn:
 
 
 def array(self: TensorBase, dtype: object = None, copy: bool | None = None) -> Any:
-    """`numpy.asarray(tensor)`; a copy only if the dtype differs or `copy` asks for it."""
+    """`numpy.asarray(tensor)`; a copy only if the dtype differs or `copy` is true."""
     host = to_numpy(self)
     if dtype is None and copy is None:
         return host

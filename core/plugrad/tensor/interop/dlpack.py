@@ -50,7 +50,7 @@ def dlpack_device(self: TensorBase) -> Any:
 
 @final
 class _CapsuleOwner:
-    """Gives a bare DLPack capsule the methods that consumers ask for."""
+    """Gives a bare DLPack capsule the methods that consumers need."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
@@ -67,8 +67,8 @@ def from_dlpack(ext_tensor: object, *, device: object = None, copy: Any = None) 
 
     Args:
         ext_tensor: an object with `__dlpack__`, or a capsule of host memory.
-        device: the device of the tensor; by default that of the memory.
-        copy: True copies, False raises instead of copying; None copies where sharing is impossible.
+        device: the device of the tensor; by default the memory's.
+        copy: True copies, False raises instead of copying; None copies if sharing is impossible.
 
     Raises:
         TypeError: `ext_tensor` is neither a capsule nor has `__dlpack__`.

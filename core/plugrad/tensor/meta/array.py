@@ -13,10 +13,10 @@ Shape = tuple[int, ...]
 
 
 class MetaArray:
-    """Shape, dtype, strides and offset (in elements) of an array that is not there.
+    """Shape, dtype, strides and offset (in elements) of an array without data.
 
     Attributes:
-        base: of a view, the array whose memory it would share.
+        base: for a view, the array with which it would share memory.
     """
 
     def __init__(
@@ -62,5 +62,5 @@ class MetaArray:
 
 
 def shape_of(value: Any) -> Shape:
-    """The shape of an array; that of a number is ()."""
+    """The shape of an array, or () for a number."""
     return value.shape if isinstance(value, MetaArray) else ()

@@ -56,7 +56,7 @@ class MetaBackend(Backend):
 
 
 class _Generator:
-    """Takes part where a generator is requested; nothing is drawn."""
+    """The generator of this device; it draws nothing."""
 
     def __init__(self) -> None:
         self._seed = 0

@@ -46,7 +46,7 @@ def joint_strides(shape: Shape, operands: Iterable[Any]) -> Shape | None:
 
 
 def structured(op: Operator) -> Kernel:
-    """The kernel of an elementwise operator, whose operands are already promoted."""
+    """The kernel of an elementwise operator; its operands are already promoted."""
     result = op.result
     count = len(op.schema.returns)
 
@@ -78,7 +78,7 @@ def structured_kernels() -> dict[str, Kernel]:
 
 
 def _structured_later(name: str) -> Kernel:
-    """The kernel of an operator whose family may not be loaded yet."""
+    """The kernel of an operator in a family that may not be loaded yet."""
 
     def kernel(*operands: Any) -> Any:
         op = find_operator(name)
@@ -179,7 +179,7 @@ def complex_of_parts(a: MetaArray, b: MetaArray) -> MetaArray:
 
 
 def mm(a: MetaArray, b: MetaArray) -> MetaArray:
-    """Matrices, vectors, or batches of matrices, whose inner dimensions agree."""
+    """Matrices, vectors or batches of matrices with inner dimensions that agree."""
     inner = b.ndim - 2 if b.ndim > 1 else 0
     if a.ndim and a.shape[-1] != b.shape[inner]:
         raise RuntimeError(
@@ -266,7 +266,7 @@ def index_select(a: MetaArray, dim: int, index: MetaArray) -> MetaArray:
 
 
 def index(a: MetaArray, indices: list[MetaArray | None]) -> MetaArray:
-    """Index arrays in a row stand where the first one does, others in front of all the rest."""
+    """Adjacent index arrays put their dimensions in the first one's place, others at the front."""
     given = [item for item in indices if item is not None]
     if any(item.dtype is bool_ for item in given):
         needs_data()

@@ -92,7 +92,7 @@ class Arguments:
         return getattr(plugrad, name)
 
     def tensor_of(self, values: np.ndarray[Any, Any], layout: str) -> Any:
-        """A tensor of the library with these values, laid out in memory as asked."""
+        """A tensor of the library with these values, in the requested memory layout."""
         return plugrad.from_numpy(lay_out(values, layout))
 
     def _tensor(self, spec: T) -> Any:

@@ -76,7 +76,7 @@ def family_cases(family: str) -> list[OpCase]:
 
 
 def plugin_cases() -> list[OpCase]:
-    """The cases that installed plugins provide; warns of plugins whose cases cannot be used."""
+    """The cases that installed plugins provide; warns of plugins with unusable cases."""
     manager = get_manager()
     manager.load_all()
     found: list[OpCase] = []

@@ -22,7 +22,7 @@ def wrong_calls(subject: Subject, selection: Selection) -> Iterator[Item]:
     for label, case, error, operator in selection.errors(subject):
         known = subject.availability.get(operator)
         if known is not None and known.kind == "decomposed" and operator.startswith("plugrad::"):
-            continue  # plugrad's own work, in whose words the backend has no part
+            continue  # plugrad's own work; the backend does not affect the messages
         if "strides" not in subject.capabilities and LAYOUT.search(repr(error)):
             continue  # without a layout any view is possible
         yield Item(label, (case, error), operator, level_of(operator))

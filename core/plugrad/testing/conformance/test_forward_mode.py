@@ -1,7 +1,7 @@
 """Forward mode: the tangents of every differentiable operator agree with its gradients.
 
-With the Jacobian J, a tangent v of the arguments and a gradient w of the results, the product
-w · J · v is that of w and the tangent J · v, and that of the gradient w · J and v.
+With the Jacobian J, a tangent v of the arguments and a gradient w of the results, w · J · v is both
+the product of w and the tangent J · v, and the product of the gradient w · J and v.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def test_moments(subject: Subject, draw: tuple[Callable[..., Any], Any, float, f
     drawn = function(device=subject.device, generator=generator)
     assert_sound(subject, drawn)
     numbers = on_host(drawn).astype(float)
-    # Five standard deviations of the mean; that of the deviation is of the same order.
+    # Five standard deviations of the mean; the deviation's own is of the same order.
     assert abs(numbers.mean() - mean) < 5 * deviation / COUNT**0.5
     assert abs(numbers.std() - deviation) < 8 * deviation / COUNT**0.5
     # Neighbours have nothing to do with each other.

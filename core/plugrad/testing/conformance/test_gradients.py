@@ -1,4 +1,4 @@
-"""Gradients: those of every differentiable operator are the CPU's."""
+"""Gradients: every differentiable operator gives the CPU's gradients."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def functions(subject: Subject, selection: Selection) -> Iterator[Trial]:
 
 
 def slack_of(kwargs: dict[str, Any], written_to: Any) -> float:
-    """How much more may differ where `dtype=` asks for less precision than is written to."""
+    """The additional tolerance if `dtype=` has less precision than the tensor written to."""
     computed = kwargs.get("dtype")
     if not isinstance(computed, plugrad.dtype):
         return 1.0

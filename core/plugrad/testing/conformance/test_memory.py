@@ -25,12 +25,12 @@ def references(objects: list[Any]) -> list[int]:
     return [sys.getrefcount(one) for one in objects]
 
 
-# What an object has that nothing else knows of.
+# The count of an object without other references.
 ALONE = references([object()])[0]
 
 
 def assert_alone(objects: list[Any], what: str) -> None:
-    """Nobody but the list has these objects."""
+    """Assert that only the list refers to these objects."""
     if max(references(objects), default=ALONE) > ALONE:
         gc.collect()
     counts = references(objects)
@@ -155,8 +155,8 @@ def test_repeated_steps_need_no_more_memory(subject: Subject) -> None:
             grown.append(tracemalloc.get_traced_memory()[0] - before)
     finally:
         tracemalloc.stop()
-    # What fills once, such as a cache, makes one round grow. One forgotten array a step would be
-    # 20 times this in each of them.
+    # A cache that fills once makes only one round grow. One leaked array per step would be 20 times
+    # this limit in each round.
     assert min(grown) < SIZE * SIZE * 4, f"{grown} bytes more in rounds of {STEPS} steps each"
 
 

@@ -1,4 +1,4 @@
-"""Queues: work is taken in the engine's order, events are waited for, threads know their device."""
+"""Queues: they keep the engine's order, wait for events, and activate their device in threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def new_queue(subject: Subject, device: Any) -> Any:
 
 
 class Ready:
-    """Stands in for the engine's priority queue."""
+    """A replacement for the engine's priority queue."""
 
     def __init__(self) -> None:
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -120,7 +120,8 @@ def test_events_pass_between_devices(subject: Subject) -> None:
 
 @each("device", on_devices)
 def test_an_event_orders_two_streams_of_a_device(subject: Subject, device: Any) -> None:
-    """What one queue's thread has asked for is there when another's has waited for the event."""
+    """After a thread of another queue has waited for the event, it reads the first queue's
+    results."""
     subject.needs("mm", "mul.Scalar")
     first, second = new_queue(subject, device), new_queue(subject, device)
     x = subject.random(32, 32, device=device)
@@ -221,7 +222,7 @@ def test_gradients_across_devices_from_another_thread(subject: Subject) -> None:
 
 
 class Carried(plugrad.autograd.Function):
-    """A copy to another device, whose gradient that device's thread computes on the first one."""
+    """A copy to another device; that device's thread computes its gradient on the first one."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, device: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Training: a small network learns the same as on the CPU."""
+"""Training: a small network gets the same parameters as on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine whose threads and locks are those of a schedule explorer."""
+"""An engine with the threads and locks of a schedule explorer."""
 
 from __future__ import annotations
 

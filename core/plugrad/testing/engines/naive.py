@@ -22,12 +22,12 @@ Gradients = dict[tuple[Any, int], Any]  # by node and number of its input
 
 
 class NaivePass:
-    """One backward pass: what code that runs within it may ask about it, and how it runs.
+    """One backward pass: its state, which code that runs within it can query, and its execution.
 
     Attributes:
-        edges: how many lead to each node that can be reached.
-        needed: the nodes from which there is a way to an input; all of them without inputs.
-        captured: where a gradient is a result: node and input number.
+        edges: the number of edges to each node that can be reached.
+        needed: the nodes with a path to an input; all of them without inputs.
+        captured: the node and input number of each gradient that is a result.
     """
 
     shared = False
@@ -101,7 +101,7 @@ class NaivePass:
             if self.wants(node):
                 outputs = self._run_node(node, arrived, found, keep)
             elif len(roots) == 1 and node is roots[0].function:
-                # PyTorch does not look whether a single root is wanted before its tensor's hooks.
+                # PyTorch runs the tensor hooks of a single root even if it is not needed.
                 _run_tensor_hooks(node, arrived)
             for i, (function, nr) in enumerate(node.next_functions):
                 if function is not None:

@@ -8,11 +8,11 @@ chooses the order, and the order is recorded:
   from (the engine takes any `Primitives`). Its threads are real ones, but all except one are
   parked, each at a gate of its own.
 * Before a lock is acquired, after it was released, when a thread starts, ends or has to wait, the
-  running thread asks the strategy who goes on. Between these points a thread runs alone.
+  strategy decides which thread continues. Between these points a thread runs alone.
 * The answers, one small number for each point at which there was a choice, are the *schedule*. The
   same schedule makes the same program do the same again.
-* If no thread can continue and some have not ended, that is a deadlock: the error says which thread
-waits for what, and gives the schedule.
+* If no thread can continue and some have not ended, that is a deadlock: the error names what each
+  thread waits for, and gives the schedule.
 
     def program(scheduler):                   # runs as the thread "main"
         lock = scheduler.lock()
@@ -22,8 +22,8 @@ waits for what, and gives the schedule.
 
     explore(program, RandomWalk(seed=0), 1000)
 
-With `lines_of`, every line of some modules is a point as well, which shows data that should have
-been under a lock; but compiled modules have no lines.
+With `lines_of`, every line of some modules is a point, too, which reveals data without a lock; but
+compiled modules have no lines.
 
 `RandomWalk` and `PriorityChanges` choose at random, from a seed; `DepthFirst` goes through all
 schedules with few preemptions, which for a small program finds whatever few preemptions can cause.
@@ -80,22 +80,22 @@ class Strategy:
         return True
 
     def choose(self, threads: list[int], goes_on: bool) -> int:
-        """The position in `threads`, of which there are at least two, of the one that goes on.
+        """The position in `threads` (at least two) of the thread that continues.
 
         Args:
-            threads: the numbers of those that can, in order of their start; but the one that ran
-                until now comes first.
-            goes_on: whether that one is among them: all other choices preempt it.
+            threads: the numbers of the threads that can continue, in order of their start, but with
+                the running one first.
+            goes_on: whether the running one is among them; all other choices preempt it.
         """
         raise NotImplementedError
 
 
 class RandomWalk(Strategy):
-    """Lets a random thread go on at every point.
+    """Continues with a random thread at every point.
 
     Args:
         seed: of the random numbers.
-        preemption: with which probability a thread that could go on is asked to wait.
+        preemption: the probability that a thread that could continue has to wait.
     """
 
     def __init__(self, seed: int, preemption: float = 0.3) -> None:
@@ -229,7 +229,7 @@ class Thread:
         return not self.ended
 
     def interrupt(self, error: BaseException) -> None:
-        """Raise an error in the thread, where it waits or at its next point: what a signal does."""
+        """Raise an error in the thread, where it waits or at its next point, as a signal does."""
         self._interrupt = error
         self._waits_for = None
 
@@ -246,7 +246,7 @@ class _Lock:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         scheduler = self._scheduler
-        if self._made_at != scheduler._points:  # else no other thread can know it yet
+        if self._made_at != scheduler._points:  # else no other thread has it yet
             scheduler._point()
         if self._holder is not None:
             if not blocking:
@@ -286,7 +286,7 @@ class Scheduler(Primitives):
     """Locks and threads for one run of a program.
 
     Args:
-        lines_of: the files every line of which is a point.
+        lines_of: the files in which every line is a point.
     """
 
     def __init__(self, strategy: Strategy, lines_of: Sequence[str] = ()) -> None:
@@ -351,7 +351,7 @@ class Scheduler(Primitives):
 
     @property
     def schedule(self) -> list[int]:
-        """The choices so far; those at the end that let things go on are left out."""
+        """The choices so far, without final choices that only continue the running thread."""
         schedule = list(self._schedule)
         while schedule and schedule[-1] == 0:
             schedule.pop()
@@ -470,7 +470,7 @@ class Scheduler(Primitives):
             raise _GivenUp
         running = self._running
         if running is None or not self._is_running(running):
-            raise RuntimeError("a thread that is not under the scheduler uses its locks")
+            raise RuntimeError("a thread that is not under the scheduler's control uses its locks")
         return running
 
     def _is_running(self, thread: Thread) -> bool:
@@ -520,10 +520,10 @@ def explore(
     """Run a program under up to `schedules` schedules; return how many ran.
 
     Args:
-        lines_of: the files every line of which is a point, unless they are compiled.
+        lines_of: the files in which every line is a point, unless they are compiled.
 
     Raises:
-        DeadlockError: under one of them no thread could go on.
+        DeadlockError: under one of them no thread could continue.
         ScheduleError: under one of them it raised an error.
 
     >>> from plugrad.testing.engines.schedule_explorer import DepthFirst, explore

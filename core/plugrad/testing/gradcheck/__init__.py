@@ -160,7 +160,7 @@ def gradgradcheck(
         check_fwd_over_rev: check the forward mode of gradients.
         check_rev_over_rev: check their backward mode; checking nothing at all is an error.
 
-    The other arguments and the errors are those of gradcheck.
+    The other arguments and the errors are the same as for gradcheck.
 
     >>> import plugrad
     >>> x = plugrad.tensor([0.5, 1.0], dtype=plugrad.float64, requires_grad=True)
@@ -285,7 +285,7 @@ class _Check:
         self.result = func(*arguments)
 
     def forward_mode(self, check_undefined: bool, check_batched: bool) -> None:
-        """Compare tangents, and what else is asked of them."""
+        """Compare tangents, and run the other requested checks of them."""
         check = ForwardCheck(
             self.func,
             self.arguments,
@@ -305,7 +305,7 @@ class _Check:
             check.batched()
 
     def backward_mode(self) -> None:
-        """Compare all Jacobians: of a function with complex outputs those of its two parts."""
+        """Compare all Jacobians; for complex outputs, the Jacobians of both parts."""
         outputs = [out for out in as_tuple(self.result) if is_tensor_like(out)]
         if not any(out.dtype.is_complex for out in outputs):
             self.compare(self.func, self.result, [""] * len(outputs))

@@ -91,7 +91,7 @@ class ForwardCheck:
                         )
 
     def undefined(self) -> None:
-        """An input without a tangent must count as one whose tangent is zero."""
+        """An input without a tangent must be equivalent to one with a zero tangent."""
         rng = np.random.default_rng(0)
         along = {place: _random(self.arguments[place], rng) for place in self.places}
         for place in self.places:
@@ -179,8 +179,8 @@ class ForwardCheck:
         return [out for out in outputs if _can_have_tangent(out)]
 
     def _primals(self) -> list[Any]:
-        """The arguments again, as leaves of their own; they require grad, since the function may be
-        one that asks for gradients."""
+        """The arguments again, as new leaves; they require grad, because the function may compute
+        gradients."""
         return [
             value.detach().requires_grad_() if place in self.places else value
             for place, value in enumerate(self.arguments)

@@ -141,7 +141,7 @@ def _warn_of_check() -> None:
 
 
 class _Undefined(plugrad.autograd.Function):
-    """The identity, whose gradient is undefined."""
+    """The identity with an undefined gradient."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Any) -> Any:

@@ -15,7 +15,7 @@ from plugrad.testing.opcheck.inputs import Call, OpCheckError, Skipped, mapped, 
 
 
 def check_backends(call: Call) -> dict[str, str]:
-    """What every other installed backend made of it; OpCheckError if one gives other values."""
+    """The outcome on every other installed backend; OpCheckError if one gives other values."""
     if call.draws_random_numbers:
         raise Skipped("it draws random numbers")
     if not call.tensors:

@@ -102,7 +102,7 @@ def _record(call: Call, inputs: tuple[Any, ...]) -> tuple[list[Any], Any]:
 
 
 def _replay(calls: list[Any], inputs: tuple[Any, ...], others: tuple[Any, ...], out: Any) -> Any:
-    """Run the calls with `others` in place of `inputs`; returns what stands for `out`."""
+    """Run the calls with `others` in place of `inputs`; returns the value in place of `out`."""
     known: dict[int, Any] = {}
     _match(known, inputs, others)
 

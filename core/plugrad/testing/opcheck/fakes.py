@@ -58,8 +58,8 @@ def _compare(call: Call, context: SizesContext, number: int, real: Any, fake: An
         )
     if fake.dtype is not real.dtype:
         raise OpCheckError(
-            f"{where} has the dtype {real.dtype}, that of its fake {fake.dtype}. Make it with "
-            f"dtype={real.dtype}, or have the kernel return {fake.dtype}."
+            f"{where} has the dtype {real.dtype}, but its fake has {fake.dtype}. Make the fake "
+            f"with dtype={real.dtype}, or have the kernel return {fake.dtype}."
         )
     dynamic = {size: (smallest, largest) for size, smallest, largest in context.sizes}
     same = len(real.shape) == len(fake.shape)
@@ -68,14 +68,14 @@ def _compare(call: Call, context: SizesContext, number: int, real: Any, fake: An
             smallest, largest = dynamic[found]
             if wanted < smallest or (largest is not None and wanted > largest):
                 raise OpCheckError(
-                    f"{where} has a size of {wanted}, where its fake declared "
-                    f"new_dynamic_size(min={smallest}, max={largest}). Give it the true bounds."
+                    f"{where} has a size of {wanted}, but its fake declared "
+                    f"new_dynamic_size(min={smallest}, max={largest}). Pass the true bounds."
                 )
         elif wanted != found:
             same = False
     if not same:
         raise OpCheckError(
-            f"{where} has the shape {tuple(real.shape)}, that of its fake {tuple(fake.shape)}. One "
+            f"{where} has the shape {tuple(real.shape)}, but its fake has {tuple(fake.shape)}. One "
             "of the two is wrong; for a size that depends on data use "
             "get_ctx().new_dynamic_size()."
         )

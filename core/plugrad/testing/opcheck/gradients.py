@@ -53,7 +53,7 @@ def _double(tensor: Any) -> Any:
 
 
 def check_gradients(call: Call) -> dict[str, str]:
-    """OpCheckError if gradients are not those of finite differences."""
+    """OpCheckError if gradients differ from finite differences."""
     if not call.requires_grad:
         raise Skipped("no argument requires grad")
     if call.op.schema.mutates:
@@ -102,7 +102,7 @@ def check_gradients(call: Call) -> dict[str, str]:
 
 
 def _check_tangents(call: Call, function: Callable[..., Any], leaves: list[Any]) -> str:
-    """OpCheckError if tangents are not those of finite differences; how it went."""
+    """OpCheckError if tangents differ from finite differences; returns the outcome."""
     with fwAD.dual_level():
         duals = [fwAD.make_dual(leaf, plugrad.ones_like(leaf)) for leaf in leaves]
         try:

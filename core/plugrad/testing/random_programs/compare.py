@@ -23,14 +23,14 @@ def difference(
     tolerance: float | None = None,
     words: bool = True,
 ) -> str | None:
-    """Where two runs part, in words; None if they agree.
+    """The first difference between two runs, in words; None if they agree.
 
-    After a bug that a library itself reports nothing is expected of it, so all is agreement.
+    After a bug that a library itself reports, its results are not compared.
 
     Args:
-        ordered: whether hooks must be called in one order. If not, neither can it be said how far
-            a pass came that raised, so nothing after that is compared.
-        tolerance: of numbers, relative; `inf` asks for no more than shapes and dtypes. By default
+        ordered: whether hooks must be called in one order. If not, the progress of a pass that
+            raised is unknown, too, so nothing after it is compared.
+        tolerance: of numbers, relative; `inf` compares only shapes and dtypes. By default
             suitable for the lowest precision in the run.
         words: whether errors must have the same message, not only the same class.
     """

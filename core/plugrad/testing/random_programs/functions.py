@@ -1,6 +1,6 @@
 """Custom Functions that random programs apply: one for each thing that a Function may do."""
 
-# The base class is that of whichever library the program runs on.
+# The base class comes from the library that the program runs on.
 # mypy: allow-subclassing-any
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import Any
 
 
 def make_functions(lib: Any, log: Any) -> dict[str, Any]:
-    """Functions of the library `lib`, by name; `log(tag, value)` is told what backward gets."""
+    """Functions of the library `lib`, by name; `log(tag, value)` gets the values that backward
+    receives."""
     base: Any = lib.autograd.Function
 
     class Scale(base):

@@ -11,7 +11,7 @@ from plugrad.testing.random_programs.model import Draft
 def _register(draft: Draft, choice: Choice, expression: str, uses: list[str]) -> None:
     for x in uses:
         if any(v.name == x and v.view for v in draft.variables):
-            # PyTorch crashes on views whose base was written to, unless it is asked this before.
+            # PyTorch crashes on views after a write to their base, unless this is read before.
             draft.add(f"{x}.grad_fn", [x])
     handle = f"h{draft.fresh()}"
     draft.add(f"{handle} = {expression}", uses, [handle])

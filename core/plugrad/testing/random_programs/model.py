@@ -1,4 +1,4 @@
-"""What the writer of a random program knows of its variables: shapes, dtypes, who shares memory."""
+"""Properties of a random program's variables, for the writer: shapes, dtypes, shared memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Shape = tuple[int, ...]
 
 @dataclass
 class Variable:
-    """What is known about a tensor of the program before the program runs.
+    """The properties of a tensor that are known before the program runs.
 
     Attributes:
         inference: whether it was made in inference mode; a guess.
         node: whether the gradients around its grad_fn are the same in all libraries.
         memory: the same number for tensors that may share memory.
-        contiguous: whether the elements certainly lie in order, one after the other.
+        contiguous: whether the elements are certainly contiguous.
         needs_grad: a guess; choices are better when it is right, and valid when it is wrong.
         view: whether it is a view; a guess.
     """

@@ -145,7 +145,7 @@ def matmul(draft: Draft, choice: Choice) -> None:
 
 
 def several(draft: Draft, choice: Choice) -> None:
-    """Operators with two outputs, the second of which are integers."""
+    """Operators with two outputs; the second are integers."""
     x = choice.variable(draft, lambda v: v.ndim > 0 and not v.is_complex)
     if x is None:
         return

@@ -21,8 +21,9 @@ class Statement:
     """One line of a program.
 
     Attributes:
-        text: Python source; names other than variables are those of `Stage.names`.
-        uses: variables it reads or writes to. It is passed over if one of them is missing or None.
+        text: Python source; names other than variables come from `Stage.names`.
+        uses: variables it reads or writes to. The line is skipped if one of them is missing or
+            None.
         defines: variables it binds.
     """
 
@@ -49,7 +50,7 @@ class Program:
 
     @classmethod
     def parse(cls, text: str) -> Program:
-        """The program with these lines, each of which is a statement.
+        """The program with these lines; each is a statement.
 
         >>> from plugrad.testing.random_programs import Program
         >>> Program.parse("v1 = leaf((), 'float64', 0, True)").statements[0].defines

@@ -1,11 +1,11 @@
 """`plugrad.capture`: the operators of a function as a graph that can be read, run and changed.
 
 trees      arguments and results as lists of leaves
-recorder   listens to a run of the function, naming knows its tensors, undo puts them back
+recorder   observes a run of the function, naming identifies its tensors, undo restores them
 graph      what was recorded: nodes, guards, runs, checks
 source     the graph as Python; drawing: as a picture
 storing    graphs in files
-passes     graphs made of graphs: aliases says what shares memory
+passes     transform graphs: aliases finds shared memory
 """
 
 from __future__ import annotations

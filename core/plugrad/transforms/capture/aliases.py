@@ -9,15 +9,15 @@ from plugrad.transforms.capture.node import Node
 if TYPE_CHECKING:
     from plugrad.transforms.capture.graph import Graph
 
-# Inputs and constants may share memory with each other, as far as the graph knows.
+# Inputs and constants may share memory with each other; the graph does not record this.
 OUTSIDE = ""
 
 
 class Aliases:
-    """For each value the memory that it may be in.
+    """For each value the memory that may hold it.
 
-    A place of memory is called by the value that was made with it; that of tensors from outside,
-    which may overlap, is one, called `OUTSIDE`.
+    A piece of memory has the name of the value that was made with it. Tensors from outside may
+    overlap, so they have one piece of memory, called `OUTSIDE`.
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -23,15 +23,15 @@ from plugrad.transforms.capture.trees import containers, flatten
 def capture(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
     """The operators that a function calls, with these arguments, as a graph.
 
-    The function runs once. Afterwards tensors, their gradients and generators of random numbers are
-    what they were before; what else it changes, such as lists, stays changed.
+    The function runs once. Afterwards tensors, their gradients and random number generators are
+    restored; other changes, such as to lists, remain.
 
-    Operators are recorded below autograd: what a backward pass calls within the function, too, and
-    composite operators as those they are made of.
+    Operators are recorded below autograd: this includes operators of a backward pass within the
+    function. Composite operators are recorded as their parts.
 
     Args:
-        fn: any function; tensors that it is not given, such as a module's parameters, are constants
-            of the graph, by reference.
+        fn: any function; tensors that are not arguments, such as a module's parameters, are
+            constants of the graph, by reference.
         args, kwargs: examples. Tensors in them, at any depth of dicts, lists and tuples, are
             inputs; the graph holds for other tensors of the same shapes, dtypes and devices, and
             for equal values of everything else.
@@ -81,7 +81,7 @@ def finished_graph(
     positions: list[int],
     result: Any,
 ) -> Graph:
-    """The graph of a run that a recorder has heard.
+    """The graph of a run that a recorder has observed.
 
     Args:
         leaves, tree: the arguments, `(args, kwargs)`, taken apart; `positions`: which of the leaves

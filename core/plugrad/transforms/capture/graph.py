@@ -44,7 +44,7 @@ class Graph:
         nodes: calls of operators.
         output_tree, outputs: the results: a tree of references and plain values.
         gradients: inputs and constants whose `.grad` is set, with the name of the value, or None.
-        makes_leaves: whether the function makes leaves of its own, by `requires_grad_()`. That is
+        makes_leaves: whether the function makes new leaves by `requires_grad_()`. That is
             not an operator: results computed from them do not require grad when the graph runs.
     """
 
@@ -106,7 +106,7 @@ class Graph:
                 graphviz's program `dot` makes, such as `.svg`, `.png` or `.pdf`.
 
         Raises:
-            RuntimeError: graphviz is not installed, or does not know the format.
+            RuntimeError: graphviz is not installed, or does not support the format.
         """
         render(self, path)
 

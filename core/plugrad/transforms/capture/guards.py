@@ -20,16 +20,16 @@ MODES = {"grad": "grad mode", "no_grad": "no_grad", "inference": "inference mode
 
 @dataclass(frozen=True)
 class Guards:
-    """What calls of a graph must agree in with the example.
+    """The properties of the example that calls of a graph must share.
 
     Attributes:
         tree: how the arguments, `(args, kwargs)`, are nested.
-        leaves: the leaves that are not tensors; None in the places of tensors.
-        autocast: for which device types it is on, and in which dtypes.
-        requires_grad: whether it counts which inputs require grad: where a backward pass or an
-            `autograd.Function` was met.
-        has_grad: for inputs and constants whose gradient the graph reads or sets, whether there was
-            one.
+        leaves: the leaves that are not tensors; None in place of tensors.
+        autocast: the device types for which it is on, and the dtypes.
+        requires_grad: whether it matters which inputs require grad, because there was a backward
+            pass or an `autograd.Function`.
+        has_grad: whether there was a gradient, for inputs and constants if the graph reads or sets
+            it.
     """
 
     tree: Tree

@@ -1,7 +1,6 @@
-"""Which modules' calls are running while a function is captured, and what they call their tensors.
+"""Tracks which modules are being called during a capture, and the modules' names of their tensors.
 
-The core has no modules: anything that is called and has `named_modules`, as those of plugrad-nn, is
-one.
+The core has no modules: any callable with `named_modules` is one, like plugrad-nn's.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Modules:
         return tuple(scope)
 
     def forget(self) -> None:
-        """Let go of the modules."""
+        """Release the modules."""
         for table in (self.tensors, self._names, self._used, self._kept):
             table.clear()
 

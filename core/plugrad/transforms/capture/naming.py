@@ -30,10 +30,10 @@ RESERVED = frozenset([*kwlist, "plugrad", "ops", "getattr", "float", "complex"])
 
 
 class Names(Undo):
-    """Knows every tensor by its identity, and those that share an array with one that it knows.
+    """Identifies every tensor by its id, and tensors that share an array with a known one.
 
     Attributes:
-        constants: what was met that is not an input.
+        constants: tensors and other values that are not inputs.
         inputs: the arguments' tensors by name.
     """
 
@@ -51,7 +51,7 @@ class Names(Undo):
         self._kept: list[Any] = []
         # Values that autograd follows.
         self._recorded: set[str] = set()
-        # Whose memory a value may share; and memory that depends on inputs.
+        # The values that may share memory with a value; and memory that depends on inputs.
         self._roots: dict[str, frozenset[str]] = {}
         self._tainted: set[str] = set()
         # Gradients of inputs and constants.
@@ -73,8 +73,8 @@ class Names(Undo):
         if self.own[id(tensor)]:
             raise CaptureError(
                 f"capture(): a tensor of shape {tuple(sizes_of(tensor))} was made inside an "
-                "operator and left it, but not as its result, so the graph does not "
-                f"know how to make it{at_line(user_line())}"
+                "operator and left it, but not as its result, so the graph cannot make "
+                f"it{at_line(user_line())}"
             )
         # `.data` of a tensor that is not an input looks like a new one, but shares its memory.
         shared = tensor._shared_storage is not None
@@ -140,7 +140,7 @@ class Names(Undo):
         if shares or id(tensor._backend_array) in self._by_array:
             raise CaptureError(
                 f"capture(): a tensor of shape {tuple(sizes_of(tensor))} shares memory with others "
-                f"of the graph, which does not know how it was made{at_line(user_line())}"
+                f"of the graph, which has no operator for it{at_line(user_line())}"
             )
         return None
 

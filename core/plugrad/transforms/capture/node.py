@@ -56,14 +56,14 @@ class Input:
 
 @dataclass(frozen=True)
 class Constant:
-    """What the function uses that is not an argument.
+    """A value that the function uses but that is not an argument.
 
     Attributes:
         value: a tensor, a generator, or another argument that cannot be written as code.
         fresh: a tensor that the function made from Python numbers, without other references.
-        grad_of: the name of the input or constant whose gradient it is, which each run reads again;
-            "" for others.
-        label: the name by which a called module knows it, such as ``"0.weight"``; "" for others.
+        grad_of: for a gradient, the name of its input or constant, which each run reads again; ""
+            for others.
+        label: its name in a called module, such as ``"0.weight"``; "" for others.
     """
 
     name: str
@@ -80,17 +80,18 @@ class Node:
     Attributes:
         op: the overload, such as ``plugrad.ops.plugrad.mul.Tensor``.
         values: all arguments in the order of the schema, with a `Ref` for each value of the graph.
-        name: of its own in the graph.
-        results: the names of its results; None for one that is not a tensor. One that was there
-            before, as that of an operator in place, keeps its name.
+        name: its unique name in the graph.
+        results: the names of its results; None for one that is not a tensor. An existing tensor,
+            such as the result of an in-place operator, keeps its name.
         single: whether the operator returns a tensor, rather than a tuple or list of them.
-        metas: what the results were.
+        metas: the properties of the results.
         mode: the grad mode it runs in: "grad", "no_grad" or "inference".
-        writes: the values whose memory it writes to.
+        writes: the values that have their memory written to.
         shares: for each result, the arguments it may share memory with.
         random: whether it draws random numbers.
-        scope: the modules whose calls it ran in, the outermost first, as pairs of name and type:
-            ``(("", "Sequential"), ("0", "Linear"))``. In a backward pass, those of the forward.
+        scope: the modules that were being called, the outermost first, as pairs of name and type:
+            ``(("", "Sequential"), ("0", "Linear"))``. In a backward pass, the forward call's
+            modules.
         backward: whether a backward pass called it.
     """
 

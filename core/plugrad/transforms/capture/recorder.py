@@ -1,9 +1,9 @@
-"""Listens to a run of a function and makes nodes of the operators that it calls.
+"""Observes a run of a function and makes nodes for the operators that it calls.
 
-Operators are recorded below autocast, whose casts are nodes, if they have a derivative or a kernel
-of their own. An operator that is only made of others (CompositeImplicitAutograd) is recorded as
-those. Calls inside a recorded operator are not recorded again. Nodes of a backward pass call
-operators too, which are recorded in the same way.
+Operators are recorded below autocast, so its casts are nodes, if they have a derivative or a kernel
+of their own. A purely composite operator (CompositeImplicitAutograd) is recorded as its parts.
+Calls inside a recorded operator are not recorded again. Nodes of a backward pass call operators
+too, which are recorded in the same way.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ def current_mode() -> str:
 
 @dataclass
 class Frame:
-    """A composite operator that runs; `read` is a tensor whose values Python saw in it."""
+    """A composite operator that runs; `read` is a tensor in it with values that Python read."""
 
     read: TensorBase | None = None
     line: str = ""
 
 
 class Recorder(Names):
-    """What a run does, as nodes.
+    """Records a run as nodes.
 
     Attributes:
         nodes: what was recorded so far.
         passes: whether a backward pass ran.
         functions: the names of the `autograd.Function`s whose backward the graph would lose;
             `met_functions` is whether there was any.
-        grads_asked: the leaves whose gradient, as it was before, a backward pass added to, and
-            whether there was one.
+        grads_asked: the leaves to which a backward pass added gradients, and whether they had one
+            before.
     """
 
     def __init__(self, inputs: list[TensorBase], reserved: Iterable[str] = ()) -> None:
@@ -111,7 +111,7 @@ class Recorder(Names):
         return result
 
     def _composite(self, kind: str, op: Operator, keyset: int, args: tuple[object, ...]) -> Any:
-        """An operator that is made of others."""
+        """Run a composite operator."""
         return self._by_parts(op, args, partial(super().dispatch, kind, op, keyset, args))
 
     def _by_parts(self, op: Operator, args: tuple[object, ...], run: Callable[[], Any]) -> Any:
@@ -208,13 +208,13 @@ class Recorder(Names):
         )
         if self.mode == "inference" and node.mode != "inference":
             raise CaptureError(
-                "capture(): inference mode ends within the function, which a graph cannot tell"
+                "capture(): inference mode ends within the function, which a graph cannot record"
                 f"{at_line(user_line())}"
             )
         self.nodes.append(node)
 
     def _scope_of(self, results: list[Any]) -> Scope:
-        """The modules that run; those of a node's forward while that node runs backward."""
+        """The modules being called; during a node's backward, the modules of its forward."""
         scope = self._backward_scope
         if scope is None:
             scope = self._modules.running()
@@ -326,8 +326,8 @@ class Recorder(Names):
         return found
 
     def held(self) -> dict[str, Constant]:
-        """The constants; gradients of inputs and of other constants know whose they are, and
-        tensors of modules what those call them."""
+        """The constants; gradients have the names of their tensors, and tensors of modules have the
+        modules' names for them."""
         for before in list(self.before.values()):
             if id(before.grad) in self._names:
                 self._holders[id(before.grad)] = self.name_of(before.tensor)

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Tree:
-    """How leaves stand in a value.
+    """The position of leaves in a value.
 
     Attributes:
         kind: the type of the container; None for a leaf.

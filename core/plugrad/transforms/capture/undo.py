@@ -129,7 +129,7 @@ class Undo(Listener):
             return  # an operator's result, and no view
         self._saved.add(id(tensor))
         with silently():
-            # Each element once, whatever `expand` has made of them.
+            # Each element once, even after `expand`.
             once = [slice(0, 1) if step == 0 else slice(None) for step in strides(tensor)]
             alias = getitem(call_detach(tensor), tuple(once))
             self._contents.append((alias, call_clone(alias, None)))

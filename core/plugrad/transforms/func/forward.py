@@ -142,7 +142,7 @@ def _check_primals(primals: Any) -> tuple[list[Any], Any]:
 
 
 def _check_tensors(primals: list[Any], tangents: list[Any]) -> None:
-    """Whether primals and tangents are tensors whose dtype has a derivative."""
+    """Check that primals and tangents are tensors with a differentiable dtype."""
     for name, values in (("primals", primals), ("tangents", tangents)):
         for value in values:
             if not isinstance(value, TensorBase):
@@ -174,7 +174,7 @@ def jacfwd(
         randomness: as for `vmap`, which maps over the columns of the Jacobian.
 
     Returns:
-        A function that gives what that of `jacrev` gives.
+        A function with the same results as the one from `jacrev`.
 
     Raises:
         ValueError: an argument is not a tree of tensors of floating point or complex dtype.

@@ -145,10 +145,10 @@ def _gradients_without_hooks(
 
 
 def leaf_of_graph(value: Any) -> TensorBase:
-    """A tensor of a level whose gradient is needed.
+    """A level's tensor that needs a gradient.
 
     Raises:
-        ValueError: no tensor.
+        ValueError: it is not a tensor.
         RuntimeError: its dtype has no gradient.
     """
     if not isinstance(value, TensorBase):

@@ -88,7 +88,7 @@ def _merged(dicts: Any) -> dict[str, Any]:
 
 
 def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
-    """Where every parameter and buffer stands, by all its dotted names."""
+    """The place of every parameter and buffer, by all its dotted names."""
     found: dict[str, tuple[dict[str, Any], str]] = {}
     for prefix, part in module.named_modules(remove_duplicate=False):
         for table in _TABLES:
@@ -124,7 +124,7 @@ def _check_names(module: Any, given: dict[str, Any], places: Mapping[str, Any]) 
 
 
 def _tied(chosen: dict[str, Any], places: dict[str, tuple[dict[str, Any], str]]) -> dict[str, Any]:
-    """What is given, under all names of the tensors it stands for."""
+    """The given values, under all names of the tensors that they replace."""
     names: dict[int, list[str]] = {}
     for name, (table, key) in places.items():
         if table[key] is not None:

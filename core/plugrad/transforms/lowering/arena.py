@@ -64,7 +64,7 @@ class Plan:
         self._memory: list[Any] = []
 
     def add(self, number: int, name: str, array: Any, function: Any) -> None:
-        """Plan for a result, of which `array` is an example; `number` is its node's."""
+        """Plan memory for a result; `array` is an example of it, `number` is its node's."""
         if not isinstance(array, np.ndarray) or array.ndim == 0 or array.size == 0:
             return
         if self._aliases.places(name) != {name} or name in self._given:

@@ -12,11 +12,11 @@ from plugrad.tensor.base import TensorBase
 
 
 class ByDevice:
-    """A compiled step that looks at the first tensor among its arguments; where there is none, at
-    the default device.
+    """A compiled step that depends on the device of the first tensor among its arguments, or else
+    on the default device.
 
     Args:
-        name: the backend whose compiler it is.
+        name: the backend that provides the compiler.
         own: the step as that backend compiles it.
         on_host: makes the step as it is compiled for other tensors.
     """
@@ -44,7 +44,7 @@ class ByDevice:
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        """`explain` and other attributes are those of the program that ran last."""
+        """`explain` and other attributes belong to the program that ran last."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._last, name)

@@ -28,7 +28,7 @@ from plugrad.transforms.lowering.program import Missed, Program, check_history
 
 LOG = logging.getLogger("plugrad.compile")
 
-# One capture at a time: while it goes on, optimizers have stand-ins for their numbers.
+# One capture at a time: during a capture, optimizers have placeholders for their numbers.
 _lock = threading.RLock()
 hold_while_forking(_lock)
 
@@ -38,7 +38,7 @@ class CacheInfo(NamedTuple):
 
     Attributes:
         hits: calls that ran a program.
-        captures: how often a call was listened to.
+        captures: the number of calls that were recorded.
         programs: how many programs there are.
         reasons: why there was no program for a call that was listened to, or why it gave none.
     """
@@ -57,10 +57,10 @@ class Latest(NamedTuple):
 
 
 class Compiled:
-    """A function whose captured steps run as programs; see `plugrad.compile`.
+    """A function that runs captured steps as programs; see `plugrad.compile`.
 
     Attributes:
-        captures: how often a call was listened to.
+        captures: the number of calls that were recorded.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class Compiled:
         return CacheInfo(self._hits, self.captures, count, tuple(self._reasons))
 
     def cache_clear(self) -> None:
-        """Forget all programs, and how often the function was listened to."""
+        """Remove all programs, and reset the number of recorded calls."""
         self._programs.clear()
         self._given_up.clear()
         self._failures.clear()
@@ -288,7 +288,7 @@ class _Listening:
         self._told: list[str] = []
 
     def run(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """The result, and what a program is made of, or why there is none."""
+        """The result, and the data for a program, or the reason why there is none."""
         holders = [(name, holder, holder.copy()) for name, holder in self.roots.holders]
         observer = Observer(self.tensors, kwargs)
         self.formulas.listen_with(observer)

@@ -1,8 +1,9 @@
 """Joins elementwise calls: one function computes them block by block, so that intermediate results
 stay in the cache.
 
-A group is a tree. Its root is the last call; below it are calls whose results only one other call
-of the group reads. The package that provides the kernels also makes the function (`Variant.joins`).
+A group is a tree. Its root is the last call; below it are calls with results that only one other
+call of the group reads. The package that provides the kernels also makes the function
+(`Variant.joins`).
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class Groups:
 
 
 def one_by_one(active: ActiveBackend, calls: list[Call], links: list[Link]) -> Callable[..., Any]:
-    """What a group's function does, by the calls that it was made of."""
+    """The computation of a group's function, as the calls that it replaces."""
     functions = [_declining(call) for call in calls]
 
     def compute(*inputs: Any) -> Any:

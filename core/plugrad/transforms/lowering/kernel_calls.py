@@ -33,7 +33,7 @@ FLOAT_RESULT: Final = 1
 
 @dataclass(frozen=True)
 class Product:
-    """Among arguments: the product of two numbers, of which a program knows one."""
+    """Among arguments: the product of two numbers; the program has one of them."""
 
     left: Any
     right: Any
@@ -47,12 +47,12 @@ class Call:
         function: a kernel on arrays.
         arguments: a `Ref` for an array, and for a number that is followed; `TEMPORARY` for the
             result of the call before.
-        writes: whether it writes to its first argument, and returns nothing that counts.
+        writes: whether it writes to its first argument; its result is ignored.
         context: the context that it runs in, or None.
         into: whether the last argument is passed as `out`.
         otherwise: the call to make if the function declines, or None.
         takes_out: whether the function is known to take `out`.
-        joins: what makes one function of several such calls: see `Variant`; None if nothing does.
+        joins: the function that joins several such calls, see `Variant`; None if there is none.
     """
 
     function: Any
@@ -73,7 +73,7 @@ class Unlowered(Exception):  # no error: it says that the wrapper does more than
 
 
 class _Ears(Listener):
-    """Hears whether operators are called or values asked for."""
+    """Records whether operators are called or values are read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Lowerer:
         self.dense = dense
 
     def calls(self, op: Operator, refs: tuple[Any, ...], values: tuple[Any, ...]) -> list[Call]:
-        """The calls of kernels, of which the last one's result is the operator's.
+        """The calls of kernels; the last one's result is the operator's.
 
         Args:
             refs: the arguments with a `Ref` for each tensor and each number that is followed.
@@ -342,7 +342,7 @@ def _is_number(value: Any, numbers: tuple[str, ...]) -> bool:
 
 
 def _note_refs(array: Any, value: Any, known: dict[int, Any]) -> None:
-    """Note which arrays references stand for, in lists, too."""
+    """Record the arrays that references stand for, in lists, too."""
     if isinstance(value, Ref) or value is TEMPORARY:
         known[id(array)] = value
     elif isinstance(value, (list, tuple)):
@@ -361,8 +361,8 @@ def _with_refs(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _has_array_of(arguments: Any, arrays: Any) -> bool:
-    """Whether arguments hold memory of this run's arrays, such as a view that was made of one:
-    another run has other arrays."""
+    """Whether arguments refer to this run's arrays, for example as a view of one: another run has
+    other arrays."""
     if isinstance(arguments, (list, tuple)):
         return any(_has_array_of(item, arrays) for item in arguments)
     return isinstance(arguments, np.ndarray) and _shares(arguments, arrays)

@@ -28,7 +28,7 @@ class Formulas:
         self._made: list[tuple[Followed, int]] = []
 
     def listen_with(self, observer: Any) -> None:
-        """What operators do with a number is their own affair: an `Observer` knows of them."""
+        """Operators may use a number freely: an `Observer` records them."""
         self._listener = observer
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class Stand:
         self.name = name
         self.value: Any = number.known()
         self._before = [holder[key] for holder, key in number.places]
-        # A whole number would count as a float; it is what programs are told apart by.
+        # An int would be counted as a float; it distinguishes programs instead.
         self.follows = type(self.value) is float
         self._formulas = formulas
 

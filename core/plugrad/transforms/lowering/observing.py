@@ -29,7 +29,7 @@ class Observer(Recorder):
         self.reason = ""
         self.made_by: list[tuple[weakref.ref[Any], str]] = []
         super().__init__(inputs, reserved)
-        # Those of devices; others, which a step is given, are met on the way.
+        # The devices' generators; a step's other generators are found during the run.
         self._generators = len(self._states)
         self._generator_states = self._states_now()
 
@@ -76,7 +76,7 @@ class Observer(Recorder):
             return Listener.run_node(self, node, grads)
         return super().run_node(node, grads)
 
-    # The step is not undone, so nothing is kept for that.
+    # The step is not undone, so no contents are stored.
 
     def _keep_contents(self, tensor: TensorBase) -> None:
         pass

@@ -47,7 +47,7 @@ class Program:
     Args:
         graph: the operators, after passes.
         arguments: the tensors among the call's arguments.
-        observer: what heard the run.
+        observer: the recorder of the run.
         roots: what the step can reach.
         stands, formulas: numbers that were followed.
         lower: the lowering.
@@ -97,7 +97,7 @@ class Program:
         read = {name for node in graph.nodes for name in node.reads()}
         self._of_argument: dict[str, int] = {}
         self._of_tensor: dict[str, TensorBase] = {}
-        # Gradients that the step reads: whose they are.
+        # The tensors whose gradients the step reads.
         self._of_owner: dict[str, str] = {}
         for number, each in enumerate(graph.inputs):
             self._of_argument[each.name] = number
@@ -283,7 +283,7 @@ class Program:
         return all(stand.number.known() == stand.value for stand in self._fixed)
 
     def is_for(self, tensors: Any) -> bool:
-        """Whether arguments lie in memory as those that were captured, and are not state."""
+        """Whether arguments have the memory layout of the captured ones, and are not state."""
         for tensor, wanted, keyset in zip(tensors, self._strides, self._keysets, strict=True):
             if tensor._keyset != keyset or strides(tensor) != wanted:
                 return False

@@ -23,15 +23,15 @@ class Value:
 class Step:
     """A step to be lowered to one function: of arrays and numbers, to a list of arrays.
 
-    The function writes to the arrays that operators in place write to. Everything else that a step
+    The function writes to the arrays that in-place operators write to. Everything else that a step
     does, such as setting gradients, happens outside it. It is a `plugrad.plugins.CapturedStep`.
 
     Attributes:
         graph: the operators, with their shapes and dtypes.
-        active: the backend whose arrays the step computes with.
+        active: the backend of the step's arrays.
         examples: by name, tensors like the inputs, in their order.
         numbers: names of the inputs after them: Python's floats.
-        results: names of the values whose arrays come out.
+        results: names of the values that the function returns as arrays.
     """
 
     graph: Graph
@@ -63,8 +63,8 @@ class Step:
 
     @property
     def calls(self) -> Sequence[tuple[str, tuple[Any, ...], Sequence[int]]]:
-        """Operators' full names, arguments in the order of the schema, numbers of the results: -1
-        for one that is not a tensor, and of an operator in place that of its argument."""
+        """Operators' full names, arguments in the order of the schema, and numbers of the results:
+        -1 for one that is not a tensor; an in-place operator has its argument's number."""
         return [
             (
                 node.op.op.qualified_name,

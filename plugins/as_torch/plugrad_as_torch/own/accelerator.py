@@ -33,7 +33,7 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether a usable accelerator is there."""
+    """Whether there is a usable accelerator."""
     return plugrad.cuda.is_available()
 
 

@@ -16,7 +16,7 @@ MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | plugrad.device | str | dic
 
 
 class SourceChangeWarning(Warning):
-    """PyTorch's warning about modules in old files whose source has changed; never given here."""
+    """PyTorch's warning about modules in old files with changed source; never given here."""
 
 
 def save(

@@ -70,7 +70,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Sequence[Future[Any]]) -> Future[Any]:
-    """A future whose value is the list of these futures, when all are done."""
+    """A future with the list of these futures as its value, when all are done."""
     whole: Future[Any] = Future()
     left = len(futures)
     if not futures:

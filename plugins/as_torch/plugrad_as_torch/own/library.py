@@ -22,7 +22,7 @@ _ELSEWHERE: Final = (
 
 
 class Library(plugrad.library.Library):
-    """`plugrad.library.Library`, whose kernels get tensors, as PyTorch's do.
+    """`plugrad.library.Library` with kernels that get tensors, as in PyTorch.
 
     >>> library = Library("my_as_torch", "DEF")
     >>> _ = library.define("twice(Tensor x) -> Tensor")
@@ -93,8 +93,8 @@ def impl(
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """`plugrad.library.register_fake`. It ignores operators of a package whose compiled library
-    `torch.ops.load_library` refused, because they cannot be called.
+    """`plugrad.library.register_fake`. If `torch.ops.load_library` refused a package's compiled
+    library, the package's operators are ignored, because they cannot be called.
 
     Raises:
         RuntimeError: any other operator does not exist.

@@ -12,7 +12,7 @@ from plugrad_as_torch.lookup import not_yet
 
 __all__ = ["aten", "load_library"]
 
-# The packages that asked for compiled operators.
+# The packages that requested compiled operators.
 _refused: Final[set[str]] = set()
 
 

@@ -1,4 +1,4 @@
-"""`torch.utils.weak`: dicts whose keys are tensors, compared by identity and held weakly."""
+"""`torch.utils.weak`: dicts with tensors as keys, compared by identity and held weakly."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from plugrad import Tensor
 from plugrad_distributed.data_parallel.buckets import FIRST_BUCKET_BYTES, GradBucket
 from plugrad_distributed.data_parallel.mixed_precision import _MixedPrecision
-from plugrad_distributed.distributed.starting import get_group
+from plugrad_distributed.distributed.queries import get_group
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_nn.nn.modules.uninitialized import UninitializedParameter
 

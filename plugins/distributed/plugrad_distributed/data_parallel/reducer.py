@@ -382,7 +382,7 @@ def _reached(outputs: Sequence[Tensor]) -> set[int]:
 
 def after_pass(callback: Callable[[], None]) -> None:
     """Call a function when the running backward pass is complete."""
-    engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - types do not know it
+    engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - missing from the types
     engine.queue_callback(callback)
 
 

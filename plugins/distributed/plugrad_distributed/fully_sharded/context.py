@@ -99,7 +99,7 @@ class Context:
         if number == -1 or number in self._passes:
             return
         self._passes.add(number)
-        engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - types do not know it
+        engine: Any = getattr(Tensor, "_execution_engine")  # noqa: B009 - missing from the types
         engine.queue_callback(lambda: self._end(number))
 
     def make_room(self) -> None:

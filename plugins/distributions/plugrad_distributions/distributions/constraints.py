@@ -1,8 +1,8 @@
 """Sets of values: of a parameter, or of a distribution's samples.
 
 Distributions share constraint objects, such as `plugrad.distributions.constraints.positive`. Its
-`check` tests for each element, or each event, whether it lies in the set. `is_discrete` tells
-whether the set is discrete, and `event_dim` how many last dimensions form one element of it.
+`check` tests for each element, or each event, whether it is in the set. `is_discrete` is whether
+the set is discrete, and `event_dim` the number of last dimensions that form one element of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value: Any) -> Any:
-        """Which values lie in the set: a bool tensor with the shape of value without the last
+        """Which values are in the set: a bool tensor with the shape of value without the last
         `event_dim` dimensions."""
         raise NotImplementedError
 
@@ -169,7 +169,7 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The values of a mixture: those of a component, whose batch has one more dimension."""
+    """The values of a mixture: a component's values; its batch has one more dimension."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         if not isinstance(base_constraint, Constraint):

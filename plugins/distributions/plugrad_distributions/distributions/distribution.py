@@ -218,7 +218,7 @@ class Distribution:
 
 
 class Family(Distribution):
-    """A distribution whose only state is tensors.
+    """A distribution with only tensors as its state.
 
     Attributes:
         event_dims: how many last dimensions of a parameter are not batch dimensions, by name.

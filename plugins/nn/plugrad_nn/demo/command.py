@@ -22,7 +22,7 @@ NEEDS_EXTRAS = "the demo needs {}: pip install 'plugrad-nn[demo]'"
 
 
 class Program(StrEnum):
-    """What is learnt."""
+    """The task to learn."""
 
     DIGITS = "digits"
     TEXT = "text"
@@ -75,7 +75,7 @@ def demo(
         typer.Option(help="Train on each of these backends: a table.", metavar="NAME,NAME"),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest run, or that of --name.")
+        bool, typer.Option("--resume", help="Continue the newest run, or the run of --name.")
     ] = False,
     record: Annotated[
         bool,
@@ -111,7 +111,7 @@ def demo(
     # Looked up before anything is printed, so that an unknown backend gives only its own error.
     for choice in choices:
         plugrad.empty(0, device=choice.device)
-    from plugrad_nn.demo.running import Run, compared  # scikit-learn, which takes a second
+    from plugrad_nn.demo.running import Run, compared  # scikit-learn takes a second to import
 
     made = Run(
         program=program.value,

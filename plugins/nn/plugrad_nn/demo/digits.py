@@ -1,4 +1,4 @@
-"""The demo on images: scikit-learn's 1797 handwritten digits, split in training and held-out
+"""The demo on images: scikit-learn's 1797 handwritten digits, split into training and held-out
 ones."""
 
 from __future__ import annotations

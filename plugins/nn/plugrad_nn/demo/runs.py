@@ -17,10 +17,10 @@ class RunError(Exception):
 
 
 def new_folder(runs: Path, task: str, name: str | None) -> Path:
-    """Makes the folder of a run: `NAME`, or that of the task with the next number.
+    """Makes the folder of a run: `NAME`, or the task's name with the next number.
 
     Raises:
-        RunError: there is something of that name.
+        RunError: the name exists already.
     """
     runs.mkdir(parents=True, exist_ok=True)
     if name is not None:
@@ -29,7 +29,7 @@ def new_folder(runs: Path, task: str, name: str | None) -> Path:
             folder.mkdir(parents=True)
         except FileExistsError:
             raise RunError(
-                f"{folder} is there already: choose another --name, or go on with --resume"
+                f"{folder} exists already: choose another --name, or continue with --resume"
             ) from None
         return folder
     number = max(_numbered(runs, task), default=0) + 1

@@ -66,7 +66,7 @@ class Watcher(Protocol):
 
 
 class Task(Protocol):
-    """A task: what is learnt, from which data.
+    """A task: the model to train, and its data.
 
     Attributes:
         name: of the folder of a run.

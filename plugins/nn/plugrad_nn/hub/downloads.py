@@ -209,7 +209,7 @@ class _NoBar:
 
 @contextlib.contextmanager
 def _bar(total: int | None, wanted: bool) -> Iterator[Any]:
-    """A bar, if one is wanted and tqdm is installed."""
+    """A progress bar, if requested and tqdm is installed."""
     try:
         tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:

@@ -25,8 +25,8 @@ def list(
     trust_repo: bool | str = "check",
     verbose: bool = True,
 ) -> builtins.list[str]:
-    """The names of the functions that `load` can call: all callables of ``hubconf.py`` whose names
-    do not begin with an underscore.
+    """The names of the functions that `load` can call: all callables of ``hubconf.py`` without a
+    leading underscore in their names.
 
     Args:
         github: ``"owner/name"`` or ``"owner/name:ref"``, where the ref is a branch, a tag or a

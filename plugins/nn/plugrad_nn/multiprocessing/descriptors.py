@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from plugrad.plugins.scopes import hold_while_forking
 
-# For how many seconds a process that another one has started waits, at its end, for receivers.
+# The seconds that a child process waits for receivers at its end.
 _PATIENCE: Final = 5.0
 
 
@@ -35,7 +35,8 @@ class _Sender:
         self._listener: Any = None
 
     def add(self, descriptor: int) -> tuple[Any, int]:
-        """Keep a copy of a descriptor for a receiver; the address and number to ask for it by."""
+        """Keep a copy of a descriptor for a receiver; returns the address and number to request it
+        by."""
         with self.lock:
             if self._listener is None:
                 # An address without a file where possible, so that it lasts to the end.

@@ -22,8 +22,8 @@ def held_while_starting(context: Any) -> Iterator[None]:
     """Hold interrupts back while a process starts; it starts with them held back, too.
 
     Args:
-        context: that of multiprocessing which starts the process. One that a server forks does
-            not start from this process: there nothing is held back.
+        context: the multiprocessing context that starts the process. A process that a server forks
+            does not start from this process, so nothing is held back there.
     """
     method = context.get_start_method()
     if not _CAN_HOLD or method == "forkserver":
@@ -40,7 +40,7 @@ def held_while_starting(context: Any) -> Iterator[None]:
 
 
 def run_quietly(function: Callable[[], None], hold_afterwards: bool = False) -> None:
-    """In a process that was started so: let interrupts come, and end `function` at the first.
+    """In a process started this way: allow interrupts, and end `function` at the first one.
 
     Args:
         hold_afterwards: block interrupts from then to the end of the process. Use it for a process

@@ -128,7 +128,7 @@ class ProcessContext:
 
     Attributes:
         processes: in the order of their numbers.
-        sentinels: by handle, the number of the process that it tells the end of.
+        sentinels: by handle, the number of the process that it watches.
 
     Args:
         processes: which have been started.
@@ -300,7 +300,7 @@ def spawn(
     """Run `fn(index, *args)` in `nprocs` new processes.
 
     If one of them fails, the others are ended and its error is raised here. Arguments and errors
-    are those of `start_processes`.
+    are the same as for `start_processes`.
 
     Args:
         fn, args, nprocs, join, daemon: see there.

@@ -1,4 +1,4 @@
-"""Calling a module: `forward` between the hooks of the module and those of all modules."""
+"""Calling a module: `forward` between the module's own hooks and the global ones."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ModuleCalls:
         ]
 
     def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
-        """Hooks of the whole backward, and those of its last operator."""
+        """Hooks of the whole backward, and hooks of its last operator."""
         own = list(self._backward_hooks.values())
         full, old = list(BACKWARD.values()), list(OLD_BACKWARD.values())
         return (full, old + own) if self._is_full_backward_hook is False else (full + own, old)
@@ -145,8 +145,8 @@ class ModuleCalls:
         return self._add_backward_hook(hook, True, prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """As `register_full_backward_hook`, which is better: `grad_input` is that of the last
-        operator of `forward`, and not of the module."""
+        """Prefer `register_full_backward_hook`: here `grad_input` belongs to the last operator of
+        `forward` and not to the module."""
         return self._add_backward_hook(hook, False, False)
 
     def _add_backward_hook(self, hook: Hook, full: bool, prepend: bool) -> RemovableHandle:

@@ -409,7 +409,7 @@ class ParameterDict(Module):
         return ParameterDict((key, default) for key in keys)
 
     def update(self, parameters: Any) -> None:
-        """Adds or replaces parameters; those of a plain dict are sorted by name."""
+        """Adds or replaces parameters; a plain dict's are sorted by name."""
         if not isinstance(parameters, Iterable):
             raise TypeError(
                 "ParametersDict.update should be called with an iterable of key/value pairs, but "

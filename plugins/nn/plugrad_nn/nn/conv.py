@@ -60,7 +60,7 @@ class _Conv(Module):
         self.stride = repeated(stride, count)
         self.padding = padding if isinstance(padding, str) else repeated(padding, count)
         self.dilation = repeated(dilation, count)
-        # Those of transposed convolution add to its result.
+        # Only a transposed convolution has an output padding; it adds to the result.
         self.output_padding = repeated(0, count)
         self.groups = groups
         self.padding_mode = padding_mode

@@ -48,11 +48,11 @@ class ModuleConversion:
         """Moves and casts in place: `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`.
 
         Only floating point and complex members are cast; the others only move. Parameters stay the
-        same objects, so that optimizers keep theirs; gradients move along.
+        same objects, so optimizers still refer to them; gradients move along.
 
         Args:
-            non_blocking: may return before copies are done, where the device can.
-            memory_format: that of members of 4 and 5 dimensions; only as a keyword.
+            non_blocking: may return before copies are done, if the device supports it.
+            memory_format: the format of members with 4 and 5 dimensions; only as a keyword.
         """
         device, dtype, non_blocking = _parse_to(args, kwargs)
         memory_format = kwargs.get("memory_format")

@@ -94,8 +94,8 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """As `register_module_full_backward_hook`, which is better: `grad_input` is that of the last
-    operator of `forward`, and not of the module.
+    """Prefer `register_module_full_backward_hook`: here `grad_input` belongs to the last operator
+    of `forward` and not to the module.
 
     Raises RuntimeError while there are hooks of `register_module_full_backward_hook`.
     """

@@ -61,7 +61,7 @@ class BackwardHooks:
     The tensors that enter and leave the module pass through two boundaries::
 
         inputs -> [boundary] -> forward -> [boundary] -> outputs
-        grad_input <- hooks(module, grad_input, grad_output) <- remembers grad_output
+        grad_input <- hooks(module, grad_input, grad_output) <- stores grad_output
     """
 
     def __init__(self, module: object, hooks: list[Hook], pre_hooks: list[Hook]) -> None:

@@ -107,7 +107,7 @@ def uniform_(
     Args:
         tensor: the tensor to fill; it is returned.
         a, b: the bounds.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     >>> import plugrad
     >>> x = plugrad.nn.init.uniform_(plugrad.empty(3), 1.0, 2.0)
@@ -127,7 +127,7 @@ def normal_(
     Args:
         tensor: the tensor to fill; it is returned.
         mean, std: of the distribution.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     >>> import plugrad
     >>> plugrad.nn.init.normal_(plugrad.empty(2), mean=5.0, std=0.0)
@@ -153,14 +153,14 @@ def trunc_normal_(
 ) -> Tensor:
     """Fills with the normal distribution cut to [a, b] (absolute values, not multiples of std).
 
-    Where the interval is likely, normal numbers outside are drawn again. Otherwise uniform numbers
-    are accepted with the probability that the density gives them.
+    If the interval is likely, normal numbers outside of it are drawn again. Otherwise uniform
+    numbers are accepted with a probability proportional to the density.
 
     Args:
         tensor: the tensor to fill; it is returned.
         mean, std: of the distribution before it is cut.
         a, b: the bounds.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     >>> import plugrad
     >>> x = plugrad.nn.init.trunc_normal_(plugrad.empty(3), a=-1.0, b=1.0)
@@ -341,13 +341,13 @@ def orthogonal_(
 ) -> Tensor:
     """Fills with a random matrix with orthogonal rows or columns, times `gain`.
 
-    All dimensions but the first count as one. Sources: Saxe, McClelland and Ganguli 2013; Mezzadri
-    2007 for signs that make all directions equally likely.
+    All dimensions except the first are treated as one. Sources: Saxe, McClelland and Ganguli 2013;
+    Mezzadri 2007 for signs that make all directions equally likely.
 
     Args:
         tensor: the tensor to fill, with 2 dimensions or more; it is returned.
         gain: a factor.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     >>> import plugrad
     >>> x = plugrad.nn.init.orthogonal_(plugrad.empty(2, 3))
@@ -415,7 +415,7 @@ def xavier_uniform_(
     Args:
         tensor: the tensor to fill, (out, in, *kernel), with 2 dimensions or more; it is returned.
         gain: a factor, as `calculate_gain` gives it.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     Source: Glorot and Bengio 2010, equation 16.
 
@@ -440,7 +440,7 @@ def xavier_normal_(
     Args:
         tensor: the tensor to fill, (out, in, *kernel), with 2 dimensions or more; it is returned.
         gain: a factor, as `calculate_gain` gives it.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     >>> import plugrad
     >>> plugrad.nn.init.xavier_normal_(plugrad.empty(2, 4), gain=0.0).any()
@@ -465,7 +465,7 @@ def kaiming_uniform_(
         a: the slope of a leaky ReLU.
         mode: "fan_in" keeps the variance forward, "fan_out" backward.
         nonlinearity: see `calculate_gain`.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     Source: He et al. 2015, equation 14.
 
@@ -497,7 +497,7 @@ def kaiming_normal_(
         a: the slope of a leaky ReLU.
         mode: "fan_in" keeps the variance forward, "fan_out" backward.
         nonlinearity: see `calculate_gain`.
-        generator: of the random numbers; by default that of the device.
+        generator: draws the random numbers; by default the device's.
 
     >>> import plugrad
     >>> x = plugrad.nn.init.kaiming_normal_(plugrad.empty(400, 200), nonlinearity="relu")

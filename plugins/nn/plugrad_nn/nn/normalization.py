@@ -83,7 +83,7 @@ class NormBase(_Affine):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forgets the statistics seen so far."""
+        """Resets the running statistics."""
         for buffer, value in ((self.running_mean, 0), (self.running_var, 1)):
             if buffer is not None:
                 buffer.fill_(value)
@@ -120,9 +120,9 @@ class NormBase(_Affine):
 
 
 class BatchNorm(NormBase):
-    """The base of BatchNorm1d, 2d and 3d, which differ in the inputs they accept.
+    """The base of BatchNorm1d, 2d and 3d, which accept different inputs.
 
-    Arguments are those of `NormBase`.
+    Arguments are the same as for `NormBase`.
     """
 
     def forward(self, input: Tensor) -> Tensor:

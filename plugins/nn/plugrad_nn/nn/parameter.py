@@ -39,7 +39,7 @@ class Parameter(Tensor):
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing to do: `__new__` made the tensor, and that of a subclass may take anything."""
+        """Do nothing: `__new__` made the tensor, and a subclass's may take any arguments."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) in memo:

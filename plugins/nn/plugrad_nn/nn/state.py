@@ -200,7 +200,7 @@ class ModuleState:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Loads this module's own members; modules whose layout changed override it."""
+        """Loads this module's own members; modules that changed their layout override it."""
         for hook in self._hooks("load_state_dict_pre").values():
             hook(
                 self,

@@ -27,7 +27,7 @@ class ASGD(ElementwiseOptimizer):
         lr: the first learning rate.
         lambd: how fast parameters and the rate decay.
         alpha: the power of the rate's decay.
-        t0: the step from which `ax` in the state is an average; it is the parameters before.
+        t0: the step from which `ax` in the state is an average; before, it equals the parameters.
         weight_decay: adds weight_decay * p to the gradient.
         foreach: update all parameters that are alike together.
         maximize: climbs instead.
@@ -37,7 +37,7 @@ class ASGD(ElementwiseOptimizer):
     Raises:
         ValueError: an option is out of its range.
 
-    Source: Polyak and Juditsky 1992; the rate is that of Bottou 2012, section 5.
+    Source: Polyak and Juditsky 1992; the rate is from Bottou 2012, section 5.
 
     >>> import plugrad
     >>> p = plugrad.nn.Parameter(plugrad.tensor([1.0, 2.0]))

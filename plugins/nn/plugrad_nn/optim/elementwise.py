@@ -51,11 +51,11 @@ _NEWER_OPTIONS: dict[str, Any] = {
 
 
 class ElementwiseOptimizer(Optimizer):
-    """Base class of optimizers whose update is a rule that is the same for every parameter.
+    """Base class of optimizers that apply the same rule to every parameter.
 
-    A subclass writes `_start` and `_rule`. All that options of many optimizers ask for is done
-    here: `maximize`, `weight_decay`, complex parameters as pairs of real ones, `foreach`, `fused`,
-    `capturable` and `differentiable`, closures, state that follows its parameter to a device.
+    A subclass writes `_start` and `_rule`. This class handles the common options: `maximize`,
+    `weight_decay`, complex parameters as pairs of real ones, `foreach`, `fused`, `capturable` and
+    `differentiable`, closures, state that follows its parameter to a device.
     """
 
     capturable_numbers: ClassVar[tuple[str, ...]] = ("lr", "step")
@@ -172,7 +172,7 @@ class ElementwiseOptimizer(Optimizer):
             self._advance(group, state)
             counts = [value for name, value in state.items() if name in self.numbers]
             if group.get("capturable") or not all(isinstance(count, Tensor) for count in counts):
-                # The counts are not known here, so they cannot be compared.
+                # The counts' values are unknown here, so they cannot be compared.
                 agree: Any = id(parameter)
             else:
                 agree = tuple(count.item() for count in counts)
@@ -226,7 +226,7 @@ class ElementwiseOptimizer(Optimizer):
 
     def _advance(self, group: ParamGroup, state: State) -> State:
         if "step" in state:
-            # Updates the tensor in place; while a step is captured, a stand-in for the number.
+            # Updates a tensor in place, and a placeholder for the number during a capture.
             state["step"] += 1
         return state
 

@@ -186,7 +186,7 @@ def _run(
                 tensors[place] = optimizer.state[parameter].get(key, tensors[place])
 
 
-# For type checkers; the signatures are made of the table.
+# For type checkers; the signatures are made from the table.
 adadelta: Callable[..., None]
 adagrad: Callable[..., None]
 adam: Callable[..., None]

@@ -26,7 +26,7 @@ class LBFGS(Optimizer):
         max_eval: how many evaluations they may take; max_iter * 1.25 by default.
         tolerance_grad: the largest element of the gradient of a minimum.
         tolerance_change: stop when the loss and the parameters change by less than this.
-        history_size: how many gradients the approximation knows.
+        history_size: how many gradients the approximation uses.
         line_search_fn: "strong_wolfe", or None for steps of size `lr`.
 
     Raises:

@@ -32,8 +32,8 @@ class Muon(Optimizer):
     Raises:
         ValueError: an option is out of its range, or a parameter is not a matrix.
 
-    Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the second rate is that of Liu
-    et al. 2025, arXiv:2502.16982. The iteration is in bfloat16, as in PyTorch.
+    Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the second rate is from Liu et
+    al. 2025, arXiv:2502.16982. The iteration is in bfloat16, as in PyTorch.
 
     >>> import plugrad
     >>> p = plugrad.nn.Parameter(plugrad.zeros(2, 2))

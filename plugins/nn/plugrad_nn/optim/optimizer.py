@@ -44,8 +44,8 @@ required = _RequiredParameter()
 
 _global_optimizer_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Hook] = OrderedDict()
-# Optimizers that have schedules, and whether a step was taken since. It is not theirs to know:
-# nothing of an optimizer may change in a captured step but numbers.
+# Optimizers that have schedules, and whether a step was taken since. This is stored outside of
+# them, because a captured step may change only numbers of an optimizer.
 stepped: WeakKeyDictionary[Optimizer, bool] = WeakKeyDictionary()
 _HOOKS = (
     *("step_pre", "step_post", "state_dict_pre", "state_dict_post"),

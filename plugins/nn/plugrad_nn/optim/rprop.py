@@ -33,8 +33,8 @@ class Rprop(ElementwiseOptimizer):
     Raises:
         ValueError: an option is out of its range.
 
-    Source: Riedmiller and Braun 1993, without backtracking: after a change of sign an element
-    waits for one step.
+    Source: Riedmiller and Braun 1993, without backtracking: after a change of sign an element skips
+    one step.
 
     >>> import plugrad
     >>> p = plugrad.nn.Parameter(plugrad.tensor([1.0, 2.0]))

@@ -140,7 +140,7 @@ class AveragedModel(Module):
         device: the device of the average.
         avg_fn: gives the new average of (average, parameter, count); the mean by default.
         multi_avg_fn: does that in place for lists of tensors of one dtype and device.
-        use_buffers: also average the buffers; otherwise they are those of the last model.
+        use_buffers: also average the buffers; otherwise they are the last model's.
 
     Raises:
         AssertionError: both `avg_fn` and `multi_avg_fn` are given.
@@ -221,7 +221,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
     Args:
         loader: batches, or tuples and lists with a batch as the first member.
-        model: the model whose statistics are replaced; its training mode is restored.
+        model: the model that gets new statistics; its training mode is restored.
         device: where batches are moved to before.
 
     >>> import plugrad
@@ -295,7 +295,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step: int) -> float:
-        """How much of the last rate there is in that of a step."""
+        """The weight of the final rate in the rate of a step."""
         t = max(0, min(1, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 

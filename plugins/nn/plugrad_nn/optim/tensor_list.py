@@ -11,11 +11,11 @@ from plugrad import Tensor
 
 
 class TensorList:
-    """Tensors that go through the same update; each method is that of every tensor.
+    """Tensors with the same update; each method applies to every tensor.
 
-    Methods that `plugrad._foreach_*` has are one call for the whole list, which a backend may do in
-    one launch. Others are calls for one tensor after the other. Operands are lists as long as this
-    one, numbers, or tensors of no dimension.
+    A method with an operator `plugrad._foreach_*` is one call for the whole list, which a backend
+    may run in one launch. Other methods call an operator for each tensor. Operands are lists as
+    long as this one, numbers, or tensors of no dimension.
     """
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:

@@ -24,7 +24,7 @@ class LoadEndianness(enum.Enum):
 
 
 class _Settings:
-    """Those of the process."""
+    """The options of the process."""
 
     endianness: LoadEndianness | None = None
     crc32 = True

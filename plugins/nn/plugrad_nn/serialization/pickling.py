@@ -238,7 +238,7 @@ class TorchPickler(_PythonPickler):  # type: ignore[misc]  # typeshed has little
         offset, stride = tensor.storage_offset(), tuple(tensor.stride())
         if _lies_there(tensor, storage, offset, stride):
             return self._shared(storage, dtype), offset, stride
-        # The backend's array knows no memory that others could share.
+        # The backend's array has no memory that others could share.
         data = np.ascontiguousarray(tensor.numpy(force=True))
         own = SavedStorage(self._next_key(), dtype, storage, data.reshape(-1).view(np.uint8))
         self.storages.append(own)
@@ -279,7 +279,7 @@ def attributes_of(tensor: Tensor) -> dict[str, Any] | None:
     """The user's attributes of a tensor."""
     found = {name: value for name, value in vars(tensor).items() if name not in _FIELDS}
     if isinstance(tensor, Buffer):
-        # PyTorch knows buffers by it.
+        # PyTorch recognises buffers by it.
         found["_is_buffer"] = True
     return found or None
 

@@ -53,11 +53,11 @@ class Rebuilder:
     def add_storage(
         self, data: Bytes, dtype: plugrad.dtype | None, location: str, swapped: bool = False
     ) -> Any:
-        """The storage with these bytes, on the device that is wanted for a tag.
+        """The storage with these bytes, on the device requested for a tag.
 
         Args:
             dtype: None for an untyped storage.
-            swapped: whether the bytes of each number are in the other order than the machine's.
+            swapped: whether the bytes of each number are in the opposite of the machine's order.
         """
         if swapped and dtype is not None:
             swap_bytes(data, dtype)

@@ -1,4 +1,4 @@
-"""The names in a file that the user allows `load` to use, besides those of tensors."""
+"""The names in a file that the user allows `load` to use, besides the names that tensors need."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def safe_globals(safe_globals: Sequence[SafeGlobal]) -> Iterator[None]:
     """Context manager: `add_safe_globals` for the block only.
 
     Args:
-        safe_globals: as for `add_safe_globals`, whose errors it raises.
+        safe_globals: as for `add_safe_globals`; errors are the same, too.
 
     >>> import fractions, plugrad
     >>> with plugrad.serialization.safe_globals([fractions.Fraction]):

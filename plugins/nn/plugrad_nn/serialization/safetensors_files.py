@@ -181,8 +181,8 @@ def _array(path: Path, file: Any, name: str) -> Array:
     except safetensors.SafetensorError:
         raise
     except Exception as error:
-        # The library asks NumPy for the dtype and the shape that are written there.
+        # The library passes the dtype and the shape in the file to NumPy.
         raise TypeError(
-            f"load: entry {name!r} has a dtype or a shape that NumPy has not: {error}"
+            f"load: entry {name!r} has a dtype or a shape that NumPy does not support: {error}"
         ) from error
     return array

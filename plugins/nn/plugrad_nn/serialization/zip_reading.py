@@ -180,7 +180,7 @@ class ZipRecords:
         return np.frombuffer(bytearray(text), np.uint8)
 
     def _check_sum(self, entry: zipfile.ZipInfo, data: Bytes, name: str) -> None:
-        # 0 means that PyTorch was told not to compute a checksum.
+        # 0 means that PyTorch computed no checksum, as requested.
         if entry.CRC and get_crc32_options() and zlib.crc32(data.data) != entry.CRC:
             self._fail(f"record {name!r} does not have the checksum that it was written with")
 

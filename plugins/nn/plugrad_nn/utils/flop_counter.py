@@ -86,7 +86,7 @@ def _shape(value: Any) -> Any:
 
 @register_flop_formula(ops.mm)
 def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """Those of a matrix product of ``(m, k)`` and ``(k, n)``: ``2 m n k``."""
+    """The operations of a matrix product of ``(m, k)`` and ``(k, n)``: ``2 m n k``."""
     return 2 * int(a_shape[0]) * int(a_shape[1]) * int(b_shape[1])
 
 
@@ -94,13 +94,13 @@ def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwa
 def addmm_flop(
     self_shape: Any, a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Those of the product; the sum is not counted."""
+    """The operations of the product; the sum is not counted."""
     return mm_flop(a_shape, b_shape)
 
 
 @register_flop_formula(ops.bmm)
 def bmm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """Those of a product for each item of the batch."""
+    """A matrix product's operations for each item of the batch."""
     return int(a_shape[0]) * mm_flop(a_shape[1:], b_shape[1:])
 
 
@@ -108,7 +108,7 @@ def bmm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kw
 def baddbmm_flop(
     self_shape: Any, a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Those of the products; the sum is not counted."""
+    """The operations of the products; the sum is not counted."""
     return bmm_flop(a_shape, b_shape)
 
 
@@ -137,7 +137,7 @@ def linear_backward_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """A product for the gradient of the input, and one for that of the weight."""
+    """A product for the gradient of the input, and one for the gradient of the weight."""
     products = sum(map(bool, output_mask[:2]))
     return 2 * products * int(math.prod(x_shape)) * int(w_shape[0])
 
@@ -145,7 +145,8 @@ def linear_backward_flop(
 def conv_flop_count(
     x_shape: Sequence[int], w_shape: Sequence[int], out_shape: Sequence[int], transposed: bool
 ) -> int:
-    """Those of a convolution: each output is a product with one filter; transposed, each input.
+    """The operations of a convolution: each output is a product with one filter; transposed, each
+    input.
 
     Args:
         x_shape: of the input, ``(batch, channels, *spatial)``.
@@ -170,7 +171,7 @@ def conv_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """Those of a convolution."""
+    """The operations of a convolution."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
@@ -189,9 +190,9 @@ def conv_backward_flop(
     output_mask: Sequence[bool],
     out_shape: Any = None,
 ) -> int:
-    """As many for the gradient of the input as forward, and as many for that of the weight.
+    """As many for the gradient of the input as forward, and as many for the gradient of the weight.
 
-    As in PyTorch, that of the weight is counted as if all channels were one group.
+    As in PyTorch, the weight's gradient is counted as if all channels were one group.
     """
     count = conv_flop_count(x_shape, w_shape, grad_out_shape, transposed)
     return (int(output_mask[0]) + int(output_mask[1]) * groups) * count
@@ -200,7 +201,7 @@ def conv_backward_flop(
 def sdpa_flop_count(
     query_shape: Sequence[int], key_shape: Sequence[int], value_shape: Sequence[int]
 ) -> int:
-    """Those of attention: scores, and their product with the values.
+    """The operations of attention: scores, and their product with the values.
 
     Args:
         query_shape: ``(*batch, length, features)``.
@@ -237,7 +238,7 @@ def sdpa_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """Those of attention; a causal mask saves none in the count."""
+    """The operations of attention; a causal mask does not reduce the count."""
     return sdpa_flop_count(query_shape, key_shape, value_shape)
 
 
@@ -251,7 +252,7 @@ def sdpa_backward_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """Those of attention's gradients."""
+    """The operations of attention's gradients."""
     return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
 
 
@@ -259,12 +260,12 @@ def sdpa_backward_flop(
 def recurrent_flop(
     gates_shape: Any, hx_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Those of the product of each step's hidden states with their weight."""
+    """The operations of the product of each step's hidden states with their weight."""
     return 2 * int(math.prod(gates_shape)) * int(hx_shape[1])
 
 
 def _recurrent_backward_flop(weight: int) -> Callable[..., int]:
-    """The formula for a layer's gradients; the gradient at index `weight` is that of the weight."""
+    """The formula for a layer's gradients; the weight's gradient is at index `weight`."""
 
     def recurrent_backward_flop(*args: Any, out_shape: Any = None, **kwargs: Any) -> int:
         sizes, reverse, wanted = args[-3:]
@@ -334,7 +335,7 @@ class FlopCounterMode:
         """The counts as a table.
 
         Args:
-            depth: the depth of modules; by default that of the mode.
+            depth: the depth of modules; by default the mode's.
         """
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
@@ -352,7 +353,7 @@ class FlopCounterMode:
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def _shown(self, depth: int | None) -> Iterable[str]:
-        """Modules in alphabetical order; that of everything only if it says more than they do."""
+        """Modules in alphabetical order, and the total only if it differs from a module's count."""
         names = sorted(name for name in self.flop_counts if name != "Global")
         tops = [self.flop_counts[name] for name in names if "." not in name]
         if self.flop_counts.get("Global") not in tops or not names:

@@ -20,10 +20,10 @@ _OUTERMOST = "Global"
 
 
 class ModuleTracker:
-    """A context manager that knows which modules' `forward`, or the backward of it, runs.
+    """A context manager that tracks the modules that run forward or backward.
 
-    A module is called by the class of the outermost module that ran, and the names of the
-    attributes from there on: ``"Sequential.0"``.
+    A module's name is the class of the outermost module that ran, followed by the names of the
+    attributes: ``"Sequential.0"``.
 
     Attributes:
         parents: the names of the modules that run now, and ``"Global"``.
@@ -46,7 +46,7 @@ class ModuleTracker:
         self.parents: set[str] = {_OUTERMOST}
         self._names: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = []
-        # Set for a backward pass whose end will leave the modules that it has entered.
+        # Set for a backward pass that will leave its entered modules at its end.
         self._is_awaited = False
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from plugrad import Tensor
 
-__all__ = ["SummaryWriter"]  # noqa: F822  # made when it is asked for
+__all__ = ["SummaryWriter"]  # noqa: F822  # made on first access
 
 # Methods that take tensors.
 _METHODS: Final = (

@@ -47,11 +47,12 @@ class Value:
 
 
 class Builder:
-    """The ONNX graph under construction, and what a lowering needs to know about its operator.
+    """The ONNX graph under construction, and a lowering's information about its operator.
 
     Attributes:
         opset: the version of ONNX's operators; do not make newer ones.
-        shapes, dtypes: those of the operator's results; `shape` and `dtype` are those of the first.
+        shapes, dtypes: the shapes and dtypes of the operator's results; `shape` and `dtype` are the
+            first result's.
     """
 
     def __init__(self, opset: int, symbols: Symbols) -> None:
@@ -63,7 +64,7 @@ class Builder:
         self.domains: set[str] = set()
         self.shapes: list[tuple[Any, ...]] = []
         self.dtypes: list[Any] = []
-        # For the nodes that are made: where the operator was called, and its name.
+        # For new nodes: where the operator was called, and its name.
         self.path = ""
         self.stem = "value"
         self._used: set[str] = set()
@@ -147,7 +148,7 @@ class Builder:
             op_type: ONNX's name of the operator, such as "Gemm".
             inputs: None for one that is left out.
             outputs: how many results there are.
-            dtype: the dtype of the results; by default that of the first input.
+            dtype: the dtype of the results; by default the first input's.
             shape: the result's shape, if it is known and useful.
             domain: the domain of an operator that is not ONNX's own, such as "com.microsoft".
             attributes: numbers, strings, or lists of them; attributes that are None are left out.
@@ -182,7 +183,7 @@ class Builder:
         """An initializer with the elements of an array, a list or a tensor.
 
         Args:
-            dtype: plugrad's; by default that of a tensor, else int64.
+            dtype: plugrad's; by default a tensor's own, else int64.
             name: the initializer's name; equal constants without a name are made once.
         """
         if isinstance(array, plugrad.Tensor):
@@ -221,7 +222,7 @@ class Builder:
     # Sizes
 
     def integers(self, numbers: Sequence[Any]) -> Value:
-        """A vector of int64 of numbers, each of which may depend on dynamic sizes."""
+        """A vector of int64; each number may depend on dynamic sizes."""
         if not any(isinstance(number, Varying) for number in numbers):
             return self.constant([int(number) for number in numbers])
         parts = [
@@ -259,7 +260,7 @@ class Builder:
             raise SizeError(
                 f"a number is {number.values} where the dynamic sizes "
                 f"{', '.join(self.symbols.names)} are {list(self.symbols.rows)}: it is no sum of "
-                "multiples of them, and no size of a value that is there"
+                "multiples of them, and no size of an existing value"
             )
         total: Value | None = None
         for names, factor in terms.items():

@@ -1,6 +1,6 @@
-"""Turns a graph whose operators write to memory into one with immutable values.
+"""Turns a graph with operators that write to memory into one with immutable values.
 
-A `Place` is what a name of the captured graph stands for. A view stores the place that it views and
+A name of the captured graph refers to a `Place`. A view stores the place that it views and
 the call that made it. Each write makes a new value of the tensor that owns the memory; its views
 are recomputed when they are needed.
 

@@ -99,7 +99,7 @@ def record(
 
 @contextmanager
 def _paths(model: Any, places: Places) -> Iterator[None]:
-    """Tells the places which module of a model runs."""
+    """Records in the places which module of a model runs."""
     outer: list[str] = []
 
     def enter(path: str) -> Callable[..., None]:

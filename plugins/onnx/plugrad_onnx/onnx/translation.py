@@ -146,9 +146,9 @@ class Translation:
         try:
             if node.random:
                 raise OnnxExporterError(
-                    f"{node.op.name()} draws random numbers, and plugrad's are not those of any "
-                    "ONNX runtime: call model.eval() before the export, or give the numbers to the "
-                    "model as an input"
+                    f"{node.op.name()} draws random numbers, and no ONNX runtime draws the same "
+                    "ones as plugrad: call model.eval() before the export, or give the numbers to "
+                    "the model as an input"
                 )
             self._run(call)
         except OnnxExporterError as error:
@@ -199,9 +199,9 @@ class Translation:
             function = None if functional is None else lowering_of(functional)
         if function is None:
             raise UnsupportedOperatorError(
-                f"there is no lowering for the operator {node.op.name()}, and it is not made of "
-                "operators that have one: plugrad.onnx.register_lowering adds one, or compute it "
-                "outside of the model"
+                f"there is no lowering for the operator {node.op.name()}, and it does not "
+                "decompose into operators that have one: plugrad.onnx.register_lowering adds one, "
+                "or compute it outside of the model"
             )
         first = list(names_in(node.values[:1]))
         if node.writes and list(node.writes) != first:
@@ -234,7 +234,7 @@ class Translation:
         return finished
 
     def _lower_view(self, call: Call, base: Value) -> list[Value]:
-        """A view of another value, whose elements may have another dtype, such as positions."""
+        """A view of another value; its elements may have another dtype, such as positions."""
         args = tuple(base if isinstance(arg, Ref) else arg for arg in call.args)
         kwargs = self._resolve(call.kwargs)
         results = self._lower(call, args, kwargs)

@@ -61,7 +61,8 @@ def ellipj_by_argument(
 def ellipj_by_parameter(
     grads: Gradients, m: Tensor, sn: Tensor, cn: Tensor, dn: Tensor, ph: Tensor
 ) -> Tensor | None:
-    """From u = F(ph, m) for fixed u: the derivative of ph is that of F by m, times -dn."""
+    """From u = F(ph, m) for fixed u: the derivative of ph is the derivative of F by m, times
+    -dn."""
     slope = -dn * ellipkinc_by_parameter(ph, m)
     return total(
         grads,

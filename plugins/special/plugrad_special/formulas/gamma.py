@@ -26,7 +26,7 @@ def log_of_power(base: Tensor, exponent: Tensor) -> Tensor:
 
 
 def gamma_density(a: Tensor, x: Tensor) -> Tensor:
-    """x^(a - 1) exp(-x) / gamma(a), DLMF 8.8.13; nan for x < 0, as `gammainc` is there."""
+    """x^(a - 1) exp(-x) / gamma(a), DLMF 8.8.13; nan for x < 0, like `gammainc`."""
     density = (log_of_power(x, a - 1) - x - plugrad.lgamma(a)).exp()
     return plugrad.where(x < 0, math.nan, density)
 

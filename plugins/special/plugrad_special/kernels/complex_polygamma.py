@@ -11,7 +11,7 @@ import scipy.special as sp
 # Where the asymptotic series becomes accurate.
 _FAR = 20.0
 _BERNOULLI = sp.bernoulli(30)
-# The largest order whose factorials and powers are floating point numbers.
+# The largest order with factorials and powers that are floating point numbers.
 _MOST = 60
 _TERMS = 64
 

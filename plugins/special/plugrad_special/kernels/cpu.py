@@ -25,7 +25,7 @@ def quiet(name: str, function: Kernel, *, complex_numbers: bool) -> Kernel:
 
 
 def from_ufunc(name: str, ufunc: Any) -> Kernel:
-    """The kernel for one of SciPy's ufuncs, whose types show which operands may be complex.
+    """The kernel for one of SciPy's ufuncs; its types show which operands may be complex.
 
     With a complex argument, orders and parameters must be real.
     """

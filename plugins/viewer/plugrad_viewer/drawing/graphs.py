@@ -37,7 +37,7 @@ def named(params: Any) -> dict[str, Any]:
 
 
 def nodes_behind(ends: Sequence[Any], params: Any) -> tuple[list[Node], list[Module]]:
-    """The autograd graph that leads to tensors or nodes, and modules as far as parameters tell.
+    """The autograd graph that leads to tensors or nodes, and the modules that its parameters show.
 
     Raises:
         ValueError: a tensor has no history.
@@ -93,7 +93,7 @@ def modules_of(model: Any) -> list[Module]:
 
 
 def _guess_modules(nodes: list[Node], modules: list[Module]) -> None:
-    """Assign nodes to the module whose parameter they use; nodes themselves do not record it.
+    """Assign nodes to modules by the parameters they use, because nodes do not record modules.
 
     Nodes in between belong to the innermost module around both the previous and the next one.
     """
@@ -159,8 +159,8 @@ def nodes_of_model(
 def nodes_of_capture(graph: Any, params: Any) -> tuple[list[Node], list[Module]]:
     """The operators of a captured graph, its inputs and constants.
 
-    A graph knows the modules that were called while it was captured, and their parameters' names;
-    `params` adds to that.
+    A graph has the modules that were called while it was captured, and their parameters' names;
+    `params` adds to these.
     """
     known = named(params)
     by_id = {id(tensor): name for name, tensor in known.items()}

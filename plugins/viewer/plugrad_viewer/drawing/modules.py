@@ -173,7 +173,7 @@ def box_of(node: Node, group: int) -> Box:
 
 def place_nodes(nodes: Sequence[Node], modules: Sequence[Module]) -> None:
     """Set the `x` and `y` of nodes for the page: leaves above the values computed from them, and
-    each module's nodes apart from those of others."""
+    each module's nodes apart from other modules'."""
     builder = _Builder(nodes, modules, (), None)
     picture = builder.build()
     for box in picture.boxes:

@@ -272,8 +272,8 @@ def spread(
 def _thin_in_the_middle(
     row: Sequence[int], sizes: Sequence[Point], below: Sequence[Sequence[int]]
 ) -> list[int]:
-    """A row in which edges that pass stand between the boxes beside them that lead to the same
-    box: no edges cross for it, and the way is straighter."""
+    """A row in which passing edges are moved between neighbouring boxes that lead to the same box.
+    This crosses no edges and makes the paths straighter."""
     found: list[int] = []
     for _, run in groupby(row, key=lambda node: tuple(below[node])):
         nodes = list(run)

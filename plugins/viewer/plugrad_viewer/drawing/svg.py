@@ -37,7 +37,7 @@ def svg(picture: Picture, places: Places, title: str, about: str) -> str:
         title: the tooltip, which screen readers read first.
         about: a description of the picture's contents.
     """
-    number = next(_numbers)  # several may stand on one page
+    number = next(_numbers)  # a page may have several
     width, height = round(places.width), round(places.height)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="pg" role="img" width="{width}" '

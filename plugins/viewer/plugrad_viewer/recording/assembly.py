@@ -24,7 +24,7 @@ class _Thread:
         self.depths: list[int] = []
         self.modules: list[int] = [-1]
         self.nodes: list[int] = []
-        # Of each of the nodes: the inputs whose gradients are still to be captured.
+        # For each node: the inputs with gradients that are still to be captured.
         self.captures: list[tuple[int, ...]] = []
 
 
@@ -265,7 +265,8 @@ class Assembly:
             thread.captures.pop()
 
     def _capture(self, thread: _Thread) -> None:
-        """The gradients asked for of the node at work are kept: before it runs, or instead."""
+        """Keep the requested gradients of the current node, before it runs or instead of running
+        it."""
         number = thread.nodes[-1]
         for input_nr in thread.captures[-1]:
             nbytes = self._arrived.get((number, input_nr), 0)

@@ -1,7 +1,7 @@
-"""The recording as data: what `Recording.data` holds, and what the page reads. JSON can hold it.
+"""The recording as data: the content of `Recording.data`, which the page reads. It fits JSON.
 
-Times are microseconds since the recording began, rounded to hundredths. Whatever refers to another
-entry does so by its index in that list; -1 stands for none.
+Times are microseconds since the recording began, rounded to hundredths. Entries refer to other
+entries by their index in that list; -1 stands for none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class About(TypedDict):
 
 
 class Source(TypedDict):
-    """Lines of a file, from line number `first` on, some of which were run."""
+    """Lines of a file, from line number `first` on; some of them were run."""
 
     file: str
     first: int
@@ -129,8 +129,8 @@ class Saved(TypedDict):
 class Node(TypedDict):
     """A node of the graph; `edges` are pairs of a node and the number of its input.
 
-    `sequence` is its sequence number; -1 is the highest one, that of AccumulateGrad, or of a node
-    that has none.
+    `sequence` is its sequence number; -1 is the highest one, of AccumulateGrad, or marks a node
+    without one.
     """
 
     name: str

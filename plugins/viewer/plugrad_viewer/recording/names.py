@@ -94,7 +94,7 @@ def hook_modules(
 ) -> list[Any]:
     """Register functions to call around every module's forward, and before every optimizer's step.
 
-    Returns handles whose `remove()` ends that; none where `plugrad.nn` is not installed.
+    Returns handles with `remove()`; none if `plugrad.nn` is not installed.
     """
     if importlib.util.find_spec("plugrad_nn") is None:
         return []

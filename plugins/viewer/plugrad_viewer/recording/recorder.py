@@ -1,8 +1,7 @@
-"""Recorder: what is written down while a block runs, and who writes.
+"""Recorder: records the run of a block.
 
-The core's `Journal` writes what happens. Here is what it does not know: names of leaves, which
-lines are the program's, modules and optimizers. `assembly.py` finds out at the end what belongs to
-what.
+The core's `Journal` writes the events. This module adds the names of leaves, the program's lines,
+modules and optimizers. `assembly.py` connects them at the end.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ class Recorder:
         return self.book.closed
 
     def listening(self) -> watching:
-        """A context manager: this thread, and those that begin within the block, are heard."""
+        """A context manager: records this thread, and threads that begin within the block."""
         return watching(Journal(self.book), started=Journal(self.book))
 
     def stop(self) -> None:
-        """Hear no more, and let go of everything that belongs to the program."""
+        """Stop recording, and release everything that belongs to the program."""
         self.book.close()
         self.names.forget()
 

@@ -258,4 +258,4 @@ def test_a_kernel_with_a_wrong_signature_is_named(
     # Compiled code keeps no cause, only the context.
     (note,) = (caught.value.__context__ or caught.value).__notes__
     assert note.startswith(f"A kernel for plugrad::{name}")
-    assert "was called, that of plugrad_moon. Kernels get arrays and numbers by position" in note
+    assert "was called, from plugrad_moon. Kernels get arrays and numbers by position" in note

@@ -1,4 +1,4 @@
-"""Samples of operators that are made of others: NumPy's names, copies with a part replaced, ..."""
+"""Samples of composite operators: NumPy's names, copies with a part replaced, ..."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ PARTS = [
             (T((3, 4)), T((2, 3)), (2, 3), (1, 2), 1),  # some places are written twice
         ),
         fails(RuntimeError, r"src size = \[2\], slice size = \[3\]", M, T((2,)), (3,), (1,)),
-        gradient=False,  # PyTorch's is not that of the function: see test_views.py
+        gradient=False,  # PyTorch's differs from the function's: see test_views.py
     ),
     case("column_stack", calls(([T((2,)), M],), ([SCALAR, SCALAR],))),
     case("row_stack", calls(([T((3,)), M],))),

@@ -55,8 +55,8 @@ CASES = [
     case(
         "Tensor.view",
         [
-            # The first two under vmap, where rows do not lie next to each other. The second is
-            # a small float: of a nan's bits a processor keeps what it likes.
+            # The first two under vmap, where rows are not adjacent. The second is a small float,
+            # because processors may change a nan's bits.
             *calls((FLOATS, D("int32")), (T(values=1 << 29, dtype="int32"), D("float32"))),
             *calls((FLOATS, D("int16")), (FLOATS, D("complex64")), (M, D("uint8"))),
             call(T((2, 3), dtype="float32", strides="transposed"), dtype=D("int32")),
@@ -333,7 +333,7 @@ CASES = [
         fails(RuntimeError, "Negative strides are not supported at the moment", M, (3,), (-1,)),
         fails(RuntimeError, "invalid storage offset -1", M, (3,), (1,), -1),
     ),
-    # Finite differences would lay the input out afresh: see test_views.py for these gradients.
+    # Finite differences would change the input's layout: see test_views.py for these gradients.
     case(
         "as_strided",
         calls(

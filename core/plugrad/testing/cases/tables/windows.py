@@ -35,7 +35,7 @@ def indices(values: Any, dtype: str = "int64") -> T:
 
 
 def random_samples(*shape: int) -> T:
-    """Those of fractional pooling; windows do not depend smoothly on them."""
+    """Samples of fractional pooling; windows do not depend smoothly on them."""
     return T(shape, low=0.0, high=1.0, requires_grad=False)
 
 

@@ -14,7 +14,7 @@ from plugrad.plugins.kernels.conflicts import kernels_of_others
 from plugrad.testing.conformance.kit.subject import Subject
 from plugrad.testing.conformance.kit.trials import Selection
 
-# How the reason begins for which a test of an operator that is not there is skipped.
+# The beginning of the reason for skipping a test of a missing operator.
 MISSING: Final = "missing: "
 LEVELS: Final = ("core", "full")
 
@@ -69,8 +69,8 @@ class OperatorRecord:
     Attributes:
         kind: "native", "derived", "decomposed" or "missing", as `plugrad ops` says.
         needs: the kernels that would make a missing one available.
-        count: of the tests that are about it.
-        within: how many tests of other operators it took part in.
+        count: the outcomes of its own tests.
+        within: the number of other operators' tests that used it.
     """
 
     name: str
@@ -83,12 +83,12 @@ class OperatorRecord:
 
 @dataclass
 class Certificate:
-    """What is known of one backend at the end of a run.
+    """The results for one backend at the end of a run.
 
     Attributes:
         facts: name, distribution, version, capabilities and so on, to be shown.
         whole: whether all tests of the kit were run; a part of them certifies nothing.
-        level: the level that was requested; "full" where nothing was left out.
+        level: the level that was requested; "full" if nothing was left out.
     """
 
     backend: str
@@ -130,7 +130,7 @@ class Certificate:
         if record is not None:
             record.count.add(outcome.result)
             if outcome.result == "skipped" and outcome.reason.startswith(MISSING):
-                # Its decomposition reaches an operator that was not known to be part of it.
+                # Its decomposition reaches an operator that was not listed as part of it.
                 record.kind = "missing"
                 record.needs = (outcome.reason.removeprefix(MISSING).removeprefix("plugrad::"),)
         for name in outcome.reached:
@@ -255,7 +255,7 @@ def _facts(subject: Subject) -> dict[str, Any]:
 
 
 def _replaced(subject: Subject) -> dict[str, list[str]]:
-    """Those of the core's operators that kernels of other packages compute, by package."""
+    """The core's operators that other packages' kernels compute, by package."""
     found = {
         owner: [name for name in names if "::" not in name]
         for owner, names in kernels_of_others(subject.active).items()

@@ -74,7 +74,7 @@ def numbers(like: list[Any], seed: int, device: Any, *, requires_grad: bool) -> 
 
 
 def of_leaves(trial: Trial, made: DeviceArguments) -> tuple[Any, list[Any]]:
-    """The trial as a function of its leaves alone, as `gradcheck` wants it, and the leaves."""
+    """The trial as a function of its leaves alone, as `gradcheck` requires, and the leaves."""
     args = made.make(tuple(trial.sample.args))
     kwargs = made.make(dict(trial.sample.kwargs))
     position = {id(leaf): index for index, leaf in enumerate(made.leaves)}

@@ -109,7 +109,7 @@ def make_progress(total: int, write: Callable[[str], object]) -> Progress:
     """The kind of progress display for the terminal and the installed packages.
 
     Args:
-        total: the number of tests, 0 if it is not known.
+        total: the number of tests, 0 if unknown.
     """
     if sys.stderr.isatty():
         if importlib.util.find_spec("rich") is not None:

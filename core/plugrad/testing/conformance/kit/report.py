@@ -101,8 +101,8 @@ def _sections(certificate: Certificate) -> Iterator[str]:
     ]
     yield f"<h2>Operators ({len(records)})</h2>"
     yield (
-        "<p>How the backend computes each operator, the tests that are about it, and the number of "
-        "tests of other operators that it took part in.</p>"
+        "<p>How the backend computes each operator, the operator's own tests, and the number of "
+        "other operators' tests that used it.</p>"
     )
     yield "<input placeholder='Filter'>"
     head = ("operator", "level", "computed")

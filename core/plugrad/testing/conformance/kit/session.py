@@ -39,7 +39,7 @@ BETWEEN_COLLECTIONS: Final = 50_000
 
 
 def install(config: Any) -> None:
-    """Take part in a run of pytest, as its options say."""
+    """Install the kit in a run of pytest, according to the options."""
     option = config.option
     if not option.plugrad_backend and not option.plugrad_op:
         raise pytest.UsageError(
@@ -81,7 +81,7 @@ def install(config: Any) -> None:
 
 
 class Kit:
-    """What pytest asks during the run.
+    """The hooks that pytest calls during the run.
 
     Args:
         option: the options of the command line.
@@ -110,7 +110,7 @@ class Kit:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object | None) -> None:
-        """Hear from such a process whether it left anything out."""
+        """Record whether such a process left anything out."""
         said = getattr(node, "workeroutput", {})
         self.whole = self.whole and error is None and said.get(WHOLE, False)
 
@@ -176,7 +176,7 @@ class Kit:
             self.terminal.write_line("Trying the samples on the CPU, which is compared with ...")
 
     def pytest_runtestloop(self, session: Any) -> None:
-        """The tests begin; those of other processes are not known here."""
+        """The tests begin; other processes' tests are unknown here."""
         if self.quiet and self.terminal is not None and not session.config.option.collectonly:
             self.terminal._show_progress_info = False
             self.progress = make_progress(len(session.items or ()), self.terminal.write_line)
@@ -285,7 +285,7 @@ def _usable_backends() -> list[str]:
         try:
             find_backend(name).device(None)
         except Exception:
-            continue  # `plugrad doctor` tells why
+            continue  # `plugrad doctor` explains why
         names.append(name)
     return sorted(names)
 

@@ -58,7 +58,7 @@ class Subject:
                 op.forget_resolved()
 
     def synchronize(self) -> None:
-        """Wait until all devices have done what was asked of them, and hear what they found."""
+        """Wait until all devices have finished their work, and raise the errors that they found."""
         for device in self.devices:
             self.backend.synchronize(device.index or 0)
 
@@ -97,7 +97,7 @@ class Subject:
                 skip(f"missing: {qualified}")
 
     def needs_capability(self, word: str) -> None:
-        """Skip the test if the backend lacks what a capability stands for."""
+        """Skip the test if the backend lacks a capability."""
         if word not in self.capabilities:
             skip(f"the backend has no capability {word!r}")
 

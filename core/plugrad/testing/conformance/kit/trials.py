@@ -112,7 +112,7 @@ def level_of(*operators: str) -> str:
 
 
 class Selection:
-    """The cases that a run is about.
+    """The cases of a run.
 
     Args:
         level: "core" leaves out operators of other levels.
@@ -258,7 +258,7 @@ def specs_replaced(sample: OpSample, change: Callable[[T], T]) -> OpSample:
 
 
 def _with_labels_of_their_own(trials: Iterable[Trial]) -> list[Trial]:
-    """Trials of several cases of one operator are told apart by a number."""
+    """A number distinguishes trials of several cases of one operator."""
     seen: dict[str, int] = {}
     made = []
     for trial in trials:

@@ -64,7 +64,7 @@ def variations(subject: Subject, selection: Selection) -> Iterator[Trial]:
 
 
 def _varied(group: list[Trial]) -> Iterator[Trial]:
-    """Candidates, made of the first sample that is fit for it."""
+    """Candidates, made from the first suitable sample."""
     if group[0].case.op.endswith("_backward"):
         return  # the shapes of their arguments depend on each other, and are not checked
     op = find_operator(group[0].operator)
@@ -182,7 +182,7 @@ def written(trial: Trial, name: str, made: DeviceArguments) -> tuple[Any, Any, A
 
 
 def out_variants(subject: Subject, selection: Selection) -> Iterator[Trial]:
-    """For each case the first trial whose function takes `out=`."""
+    """For each case the first trial with a function that takes `out=`."""
     for group in grouped(selection.trials_on(subject)):
         for trial in group:
             if "." in trial.case.op or "::" in trial.case.op or "out" in trial.sample.kwargs:

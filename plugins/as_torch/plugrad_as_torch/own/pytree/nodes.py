@@ -213,7 +213,7 @@ SUPPORTED_NODES: Final[dict[Any, NodeDef]] = {node.type: node for node in _NODES
 
 
 def node_type(tree: Any) -> Any:
-    """The key of an object in `SUPPORTED_NODES`, if it is there: its class, or `namedtuple`."""
+    """The key of an object in `SUPPORTED_NODES`, if it has one: its class, or `namedtuple`."""
     if type(tree) not in SUPPORTED_NODES and optree.is_namedtuple_instance(tree):
         return namedtuple
     return type(tree)

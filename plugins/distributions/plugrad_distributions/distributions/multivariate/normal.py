@@ -22,7 +22,7 @@ def batch_mv(matrices: Tensor, vectors: Tensor) -> Tensor:
 def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     """The squares x^T M^-1 x for M = factor factor^T, lower triangular (*, n, n), and x (*, n).
 
-    The batch of x may have more dimensions than that of the factors. Factors are not copied then:
+    The batch of x may have more dimensions than the factors' batch. Factors are not copied then:
     all vectors of one factor are columns of one triangular system.
     """
     n = x.size(-1)

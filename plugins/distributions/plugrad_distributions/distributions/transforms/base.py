@@ -126,7 +126,7 @@ class Transform:
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of a value whose image has this shape."""
+        """The shape of a value with an image of this shape."""
         return shape
 
 

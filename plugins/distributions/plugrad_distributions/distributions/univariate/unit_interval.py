@@ -31,7 +31,7 @@ class Beta(ExponentialFamily):
     }
     support = constraints.unit_interval
     has_rsample = True
-    # Its parameters are those of the wrapped Dirichlet distribution.
+    # Its parameters are in the wrapped Dirichlet distribution.
     event_dims = {}
 
     def __init__(

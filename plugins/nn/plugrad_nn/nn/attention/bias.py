@@ -48,7 +48,7 @@ class CausalBias:
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         if variant is CausalVariant.LOWER_RIGHT and seq_len_q > seq_len_kv:
             warnings.warn(
-                "the first rows of a lower right causal bias take part in nothing when seq_len_q > "
+                "the first rows of a lower right causal bias attend to nothing when seq_len_q > "
                 "seq_len_kv, so their results are zero",
                 stacklevel=3,
             )
@@ -70,7 +70,7 @@ class CausalBias:
         return self.variant is CausalVariant.UPPER_LEFT or self.seq_len_q == self.seq_len_kv
 
     def materialize(self, device: Any = None) -> Tensor:
-        """The mask (L, S) of booleans: which pairs take part."""
+        """The mask (L, S) of booleans: True for allowed pairs."""
         ones = plugrad.ones(self.seq_len_q, self.seq_len_kv, dtype=plugrad.bool, device=device)
         return plugrad.tril(ones, 0 if self.is_upper_left else self.seq_len_kv - self.seq_len_q)
 
@@ -82,7 +82,7 @@ class CausalBias:
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """A causal mask (L, S): row i takes part in the columns up to i.
+    """A causal mask (L, S): row i attends to the columns up to i.
 
     Raises AssertionError unless there are two sizes.
 

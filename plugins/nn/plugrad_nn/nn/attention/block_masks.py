@@ -13,7 +13,7 @@ from plugrad import Tensor
 __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "noop_mask", "or_masks"]
 
 # A function of batch, head, row (a place of the query) and column (one of the key), integers of
-# shape (); it gives whether the pair takes part.
+# shape (); it returns whether the pair is allowed.
 MaskMod = Callable[..., Tensor]
 
 BLOCK: Final = 128
@@ -26,7 +26,7 @@ _SHADES: Final = ("  ", "░░", "██")
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """The mask in which all pairs take part.
+    """The mask that allows all pairs.
 
     Args:
         batch, head, token_q, token_kv: integers of shape ().
@@ -40,7 +40,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask of pairs that take part in all of some masks.
+    """The mask of pairs that all of some masks allow.
 
     Args:
         *mask_mods: functions as for `create_block_mask`.
@@ -60,7 +60,7 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask of pairs that take part in one of some masks.
+    """The mask of pairs that one of some masks allows.
 
     Args:
         *mask_mods: functions as for `create_block_mask`.
@@ -171,14 +171,14 @@ def create_block_mask(
 
     Args:
         mask_mod: a function of batch, head, row and column, integers of shape (); it gives whether
-            the pair takes part.
+            the pair is allowed.
         B: how many samples there are; None if the mask is the same for all.
         H: how many heads there are; None if the mask is the same for all.
         Q_LEN: the length of the query.
         KV_LEN: the length of the key.
         device: where the mask is made.
         BLOCK_SIZE: rows and columns of a block.
-        separate_full_blocks: list blocks in which all pairs take part on their own.
+        separate_full_blocks: list fully allowed blocks on their own.
         compute_dq_write_order, dq_kv_order: are about PyTorch's kernels, and have no effect.
 
     Raises:
@@ -308,12 +308,12 @@ class BlockMask:
         seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
     ) -> Self:
-        """A mask from its lists by rows; those by columns are made of them.
+        """A mask from its lists by rows; the lists by columns are made from them.
 
         Args:
             kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices: see the class.
             BLOCK_SIZE: rows and columns of a block.
-            mask_mod: without it all pairs of the listed blocks take part.
+            mask_mod: without it all pairs of the listed blocks are allowed.
             seq_lengths: by default as long as all blocks.
             compute_q_blocks: whether to make the lists by columns.
 
@@ -373,8 +373,8 @@ class BlockMask:
         return found
 
     def pairs(self, batch: int, heads: int) -> Tensor:
-        """Which pairs take part, (1 or `batch`, 1 or `heads`, L, S): those of a listed block that
-        `mask_mod` allows."""
+        """Which pairs are allowed, (1 or `batch`, 1 or `heads`, L, S): pairs of a listed block
+        that `mask_mod` allows."""
         rows, columns = self.seq_lengths
         sizes = (batch, heads, rows, columns)
         allowed: Tensor = over_places(self.mask_mod)(*places(sizes, self.kv_indices.device))

@@ -82,17 +82,17 @@ def flex_attention(
 ) -> Any:
     """Attention with functions of a program for the scores and the mask.
 
-    All scores are in memory at once, in float32 at least. A pair takes part if its block is listed
-    in the mask and the mask's function allows it; in PyTorch only compiled kernels look at the
-    list. Rows without any pair give zeros.
+    All scores are in memory at once, in float32 at least. A pair is used if its block is listed in
+    the mask and the mask's function allows it; in PyTorch only compiled kernels read the list. Rows
+    without any pair give zeros.
 
     Args:
         query: (B, H, L, E).
         key: (B, H, S, E).
         value: (B, H, S, Ev); the result is (B, H, L, Ev).
-        score_mod: a function of a score, batch, head, row and column, tensors of shape (); it gives
-            the score that counts. It may read other tensors, which get gradients.
-        block_mask: which pairs take part; see `create_block_mask`.
+        score_mod: a function of a score, batch, head, row and column, tensors of shape (); it
+            returns the score to use. It may read other tensors, which get gradients.
+        block_mask: the pairs that are used; see `create_block_mask`.
         scale: of the scores; 1 / sqrt(E) by default.
         enable_gqa: whether several heads of the query share one of key and value.
         return_lse: give the logarithms of the sums of the scores' exponentials, too: (B, H, L).
@@ -146,7 +146,7 @@ def flex_attention(
 
 
 def _weights(scores: Tensor) -> Tensor:
-    """Their softmax; zeros in rows in which nothing takes part."""
+    """Their softmax; zeros in rows without allowed pairs."""
     nothing = scores.detach().isneginf().all(-1, keepdim=True)
     if not bool(nothing.any()):
         return scores.softmax(-1)

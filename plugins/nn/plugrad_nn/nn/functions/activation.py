@@ -176,7 +176,7 @@ def softmax(
         input: any shape, floating dtype.
         dim: the dimension along which the result sums to 1; by default 0 for 0, 1 and 3 dimensions,
             else 1.
-        dtype: that of the result; `input` is converted first.
+        dtype: the result's dtype; `input` is converted first.
 
     Raises:
         IndexError: `dim` is out of range.
@@ -203,7 +203,7 @@ def log_softmax(
     Args:
         input: any shape, floating dtype.
         dim: the dimension of the softmax; by default 0 for 0, 1 and 3 dimensions, else 1.
-        dtype: that of the result; `input` is converted first.
+        dtype: the result's dtype; `input` is converted first.
 
     Raises:
         IndexError: `dim` is out of range.

@@ -29,11 +29,11 @@ def scaled_dot_product_attention(
         query: (*, L, E).
         key: (*, S, E).
         value: (*, S, Ev); the result is (*, L, Ev).
-        attn_mask: boolean, which pairs take part, or a floating tensor that is added; (*, L, S).
+        attn_mask: boolean, True for allowed pairs, or a floating tensor that is added; (*, L, S).
             Or one of `nn.attention.bias`.
         dropout_p: the probability of zeroing a weight; applied whenever it is not 0.
-        is_causal: whether row i takes part in the columns up to i only. A tensor as `attn_mask`
-            counts as well.
+        is_causal: whether row i attends only to the columns up to i. A tensor as `attn_mask` is
+            applied, too.
         scale: 1 / sqrt(E) by default.
         enable_gqa: whether several heads of the query share one of key and value.
 
@@ -97,7 +97,7 @@ def multi_head_attention_forward(
         key, value: (S, N, E) or (S, E); other widths with separate projections.
         embed_dim_to_check: E, which is compared with the query's.
         num_heads: how many heads E is divided among.
-        in_proj_weight: (3 * E, E), those of query, key and value on top of each other;
+        in_proj_weight: (3 * E, E), the weights of query, key and value on top of each other;
             `q_proj_weight` and the others with `use_separate_proj_weight`.
         in_proj_bias: (3 * E), likewise.
         bias_k, bias_v: (1, 1, E), one more row of key and value.

@@ -87,7 +87,7 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, margin - target * (input1 - input2)); `target` 1 wants the first one larger.
+    """max(0, margin - target * (input1 - input2)); with `target` 1 the first one should be larger.
 
     Args:
         input1, input2: any shape.
@@ -245,14 +245,15 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The sum of max(0, margin - x[y] + x[c]) ** p over classes c but the target y, divided by C.
+    """The sum of max(0, margin - x[y] + x[c]) ** p over all classes c except the target y, divided
+    by C.
 
     Args:
         input: (N, C) or (C).
         target: (N) or (), int64.
         p: 1 or 2.
         margin: by how much the target's value must exceed the others.
-        weight: (C), that of each target.
+        weight: (C), the weight of each target class.
         reduction: "mean", "sum" or "none" of the losses.
         size_average, reduce: PyTorch's former flags; where one is given, they replace `reduction`.
 

@@ -26,7 +26,7 @@ def batch_norm(
         input: (N, C, ...).
         running_mean, running_var: (C), updated in place when training; None to keep no statistics.
         weight, bias: (C), the factor and the summand of the result.
-        training: whether mean and variance are those of the batch.
+        training: whether mean and variance come from the batch.
         momentum: the share of the batch's statistics in the running ones.
         eps: is added to the variance.
 
@@ -162,7 +162,7 @@ def instance_norm(
         running_mean, running_var: (C), moved in place with `use_input_stats`; they normalise
             without.
         weight, bias: (C), the factor and the summand of the result.
-        use_input_stats: whether mean and variance are those of each channel of each sample.
+        use_input_stats: whether mean and variance come from each channel of each sample.
         momentum: the share of the new statistics in the running ones.
         eps: is added to the variance.
 

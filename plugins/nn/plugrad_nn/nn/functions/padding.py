@@ -78,8 +78,7 @@ def _check_sizes(input: Tensor, widths: tuple[int, ...]) -> None:
 
 
 def _check_supported(input: Tensor, widths: tuple[int, ...], mode: str) -> None:
-    """One, two or three dimensions after those of batch and channels; one of the latter may be
-    missing."""
+    """One, two or three dimensions after batch and channels; one of the latter may be missing."""
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     padded = len(widths) // 2

@@ -322,7 +322,7 @@ def _lp_pool(spatial: int, input: Tensor, norm_type: float, kernel: IntOrPair, h
     count = math.prod(repeated(kernel, spatial))
     mean_pool = (plugrad.avg_pool1d, plugrad.avg_pool2d, plugrad.avg_pool3d)[spatial - 1]
     mean = mean_pool(input.pow(norm_type), kernel, *how)
-    # Where the sum is 0, so is the gradient: that of a root would be infinite.
+    # Where the sum is 0, the gradient is 0: the root's would be infinite.
     return (mean.sign() * plugrad.relu(mean.abs()) * count).pow(1.0 / norm_type)
 
 

@@ -128,7 +128,7 @@ def _run_as_one(
     rows = input if sizes is not None else input.flatten(0, 1)
     count, batch = input.shape[:2]
     run: Any = plugrad._lstm_layer if mode == "LSTM" else plugrad._gru_layer
-    # Those of an LSTM have one bias, which is added to the products of the inputs.
+    # An LSTM's weights have one bias, which is added to the products of the inputs.
     bias = () if mode == "LSTM" else (b_hh,)
     of_inputs = plugrad.linear(rows, w_ih, b_ih)
     output, *state, _ = run(of_inputs, *start, w_hh, *bias, sizes or [batch] * count, reverse)

@@ -19,7 +19,7 @@ def reduction_named(size_average: bool | None, reduce: bool | None, reduction: s
 
 
 def reduction_number(size_average: bool | None, reduce: bool | None, reduction: str) -> int:
-    """The number by which native operators know it; ValueError if there is none."""
+    """The number that native operators use for it; ValueError if there is none."""
     name = reduction_named(size_average, reduce, reduction)
     if name not in NUMBERS:
         raise ValueError(f"{name} is not a valid value for reduction")

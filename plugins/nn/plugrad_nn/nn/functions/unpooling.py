@@ -165,7 +165,7 @@ def _unpooled_sizes(
     padding: tuple[int, ...],
     wanted: Sequence[int] | None,
 ) -> list[int]:
-    """The sizes that pooling made the input's of; `wanted` chooses among those that it may be."""
+    """The sizes before pooling; `wanted` selects one if several are possible."""
     spatial = len(kernel)
     sizes = [input.size(i - spatial) for i in range(spatial)]
     usual = [(sizes[i] - 1) * stride[i] + kernel[i] - 2 * padding[i] for i in range(spatial)]
@@ -207,11 +207,11 @@ def max_unpool1d(
     Args:
         input: (N, C, L) or (C, L), the maxima.
         indices: the indices from `max_pool1d` with `return_indices=True`.
-        kernel_size, stride, padding: those of the pooling.
-        output_size: of the result, where pooling makes the same of several sizes.
+        kernel_size, stride, padding: the pooling's.
+        output_size: the size of the result, if pooling maps several to the same one.
 
     Raises:
-        ValueError: `output_size` is none of the sizes that fit.
+        ValueError: `output_size` does not fit.
         RuntimeError: shapes do not fit, or an index is outside of the result.
 
     >>> import plugrad
@@ -240,11 +240,11 @@ def max_unpool2d(
     Args:
         input: (N, C, H, W) or (C, H, W), the maxima.
         indices: the indices from `max_pool2d` with `return_indices=True`.
-        kernel_size, stride, padding: those of the pooling.
-        output_size: of the result, where pooling makes the same of several sizes.
+        kernel_size, stride, padding: the pooling's.
+        output_size: the size of the result, if pooling maps several to the same one.
 
     Raises:
-        ValueError: `output_size` is none of the sizes that fit.
+        ValueError: `output_size` does not fit.
         RuntimeError: shapes do not fit, or an index is outside of the result.
 
     >>> import plugrad
@@ -274,11 +274,11 @@ def max_unpool3d(
     Args:
         input: (N, C, D, H, W) or (C, D, H, W), the maxima.
         indices: the indices from `max_pool3d` with `return_indices=True`.
-        kernel_size, stride, padding: those of the pooling.
-        output_size: of the result, where pooling makes the same of several sizes.
+        kernel_size, stride, padding: the pooling's.
+        output_size: the size of the result, if pooling maps several to the same one.
 
     Raises:
-        ValueError: `output_size` is none of the sizes that fit.
+        ValueError: `output_size` does not fit.
         RuntimeError: shapes do not fit, or an index is outside of the result.
 
     >>> import plugrad

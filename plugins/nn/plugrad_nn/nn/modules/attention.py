@@ -140,8 +140,7 @@ class MultiheadAttention(Module):
             need_weights: return weights (N, L, S); None without, which is faster.
             attn_mask: (L, S) or (N * num_heads, L, S); True at pairs to ignore, or numbers to add
                 to the scores.
-            average_attn_weights: if False, the weights are those of each head, (N, num_heads, L,
-                S).
+            average_attn_weights: if False, return the weights of each head, (N, num_heads, L, S).
             is_causal: a hint that `attn_mask` is the causal one; RuntimeError without a mask.
         """
         swap = self.batch_first and query.dim() == 3

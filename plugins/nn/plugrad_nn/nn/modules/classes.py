@@ -169,7 +169,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Args:
         in_features: the width of the input (N, in_features) or (in_features).
         n_classes: how many classes there are.
-        cutoffs: where the clusters begin but for the first: rising, within [1, n_classes - 1].
+        cutoffs: where the clusters after the first begin: rising, within [1, n_classes - 1].
         div_value: the width of each further cluster is divided by a higher power of it.
         head_bias: add a bias to the head.
 
@@ -244,7 +244,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                 f"[{low}, {high}] were found. "
             )
-        # The head's column for each target: its own, or that of its cluster.
+        # The head's column for each target: its own, or its cluster's.
         column = target
         rows_of = []
         for place, (first, end) in enumerate(pairwise(self.cutoffs)):

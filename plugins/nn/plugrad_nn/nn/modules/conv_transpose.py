@@ -18,7 +18,7 @@ class _ConvTranspose(_Conv):
 
     Args:
         in_channels, out_channels: C before and after.
-        kernel_size, stride, padding, dilation: those of the convolution.
+        kernel_size, stride, padding, dilation: the convolution's.
         output_padding: the size added at one end of the result, less than the stride. It is needed
             because a convolution with a stride maps several sizes to the same.
         groups: in and out channels are split into this many independent groups.

@@ -17,7 +17,7 @@ from plugrad_nn.processes import group_of_several
 class _InstanceNorm(NormBase):
     """The base of InstanceNorm1d, 2d and 3d: each channel of each sample is normalised separately.
 
-    Arguments are those of batch normalisation; `affine` and `track_running_stats` are off by
+    Arguments are the same as for batch normalisation; `affine` and `track_running_stats` are off by
     default. The input may lack the batch.
     """
 
@@ -132,10 +132,10 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(LocalResponseNorm):
     """`LocalResponseNorm` of images (N, C, H, W) as PyTorch's older module computes it.
 
-    The sum goes over an odd number of channels, one less than an even `size`, and is divided by
-    `size` all the same. The first channel is added to the sums of all channels that are further
-    away: PyTorch never takes it out of its running sum. Gradients are those of that result, which
-    PyTorch's are not.
+    The sum covers an odd number of channels, one less than an even `size`, but is still divided by
+    `size`. The first channel is added to the sums of all channels that are further away, because
+    PyTorch never removes it from its running sum. Gradients are correct for that result; PyTorch's
+    are not.
 
     >>> import plugrad
     >>> plugrad.nn.CrossMapLRN2d(2)(plugrad.ones(1, 4, 3, 3)).shape
@@ -159,7 +159,7 @@ class CrossMapLRN2d(LocalResponseNorm):
 class SyncBatchNorm(BatchNorm):
     """Batch normalisation of (N, C, ...) over the batches of all processes in training.
 
-    Where `plugrad.distributed` was initialised, the processes are those of `process_group`, or all.
+    If `plugrad.distributed` was initialised, these are the processes of `process_group`, or all.
     Their batches may be of different sizes. All of them must run forward and backward. Without it,
     and in evaluation mode, it is plain batch normalisation.
 

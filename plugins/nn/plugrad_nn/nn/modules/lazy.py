@@ -1,4 +1,4 @@
-"""Layers that learn their input's size from the first input: LazyLinear, LazyConv1d, ..."""
+"""Layers that take their input's size from the first input: LazyLinear, LazyConv1d, ..."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _materialize(module: Module, names: tuple[str, ...], shape: tuple[int, ...])
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """`Linear` whose `in_features` is that of the first input.
+    """`Linear` that takes `in_features` from the first input.
 
     >>> import plugrad
     >>> layer = plugrad.nn.LazyLinear(2)
@@ -196,7 +196,7 @@ class _LazyConv(_LazyConvolution):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """`Conv1d` whose `in_channels` is that of the first input.
+    """`Conv1d` that takes `in_channels` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyConv1d(5, 3, padding=1)(plugrad.ones(2, 3, 8)).shape
@@ -207,7 +207,7 @@ class LazyConv1d(_LazyConv, Conv1d):
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """`Conv2d` whose `in_channels` is that of the first input.
+    """`Conv2d` that takes `in_channels` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyConv2d(5, 3, padding=1)(plugrad.ones(2, 3, 8, 6)).shape
@@ -218,7 +218,7 @@ class LazyConv2d(_LazyConv, Conv2d):
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """`Conv3d` whose `in_channels` is that of the first input.
+    """`Conv3d` that takes `in_channels` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyConv3d(5, 3, padding=1)(plugrad.ones(2, 3, 8, 6, 4)).shape
@@ -260,7 +260,7 @@ class _LazyConvTranspose(_LazyConvolution, _ConvTranspose):
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """`ConvTranspose1d` whose `in_channels` is that of the first input.
+    """`ConvTranspose1d` that takes `in_channels` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyConvTranspose1d(5, 2, stride=2)(plugrad.ones(2, 3, 8)).shape
@@ -271,7 +271,7 @@ class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """`ConvTranspose2d` whose `in_channels` is that of the first input.
+    """`ConvTranspose2d` that takes `in_channels` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyConvTranspose2d(5, 2, stride=2)(plugrad.ones(2, 3, 8, 6)).shape
@@ -282,7 +282,7 @@ class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """`ConvTranspose3d` whose `in_channels` is that of the first input.
+    """`ConvTranspose3d` that takes `in_channels` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyConvTranspose3d(5, 2, stride=2)(plugrad.ones(2, 3, 8, 6, 4)).shape
@@ -333,7 +333,7 @@ class _LazyNorm(LazyModuleMixin, NormBase):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """`BatchNorm1d` whose `num_features` is that of the first input.
+    """`BatchNorm1d` that takes `num_features` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyBatchNorm1d()(plugrad.ones(2, 3, 8)).shape
@@ -344,7 +344,7 @@ class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """`BatchNorm2d` whose `num_features` is that of the first input.
+    """`BatchNorm2d` that takes `num_features` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyBatchNorm2d()(plugrad.ones(2, 3, 8, 6)).shape
@@ -355,7 +355,7 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """`BatchNorm3d` whose `num_features` is that of the first input.
+    """`BatchNorm3d` that takes `num_features` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyBatchNorm3d()(plugrad.ones(2, 3, 8, 6, 4)).shape
@@ -366,7 +366,7 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """`InstanceNorm1d` whose `num_features` is that of the first input.
+    """`InstanceNorm1d` that takes `num_features` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyInstanceNorm1d()(plugrad.ones(2, 3, 8)).shape
@@ -377,7 +377,7 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """`InstanceNorm2d` whose `num_features` is that of the first input.
+    """`InstanceNorm2d` that takes `num_features` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyInstanceNorm2d()(plugrad.ones(2, 3, 8, 6)).shape
@@ -388,7 +388,7 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """`InstanceNorm3d` whose `num_features` is that of the first input.
+    """`InstanceNorm3d` that takes `num_features` from the first input.
 
     >>> import plugrad
     >>> plugrad.nn.LazyInstanceNorm3d()(plugrad.ones(2, 3, 8, 6, 4)).shape

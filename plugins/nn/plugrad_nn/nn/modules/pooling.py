@@ -15,7 +15,7 @@ class _MaxUnpool(Module):
     """The base of MaxUnpool1d, 2d and 3d.
 
     Args:
-        kernel_size, stride, padding: those of the pooling.
+        kernel_size, stride, padding: the pooling's.
     """
 
     _spatial: ClassVar[int]

@@ -135,7 +135,7 @@ class RNNBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def flatten_parameters(self) -> None:
-        """Does nothing: only cuDNN wants the weights in one piece of memory."""
+        """Does nothing: only cuDNN needs the weights in one piece of memory."""
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
@@ -398,8 +398,8 @@ class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber 1997); `RNNBase` describes arguments.
 
     With gates i, f, o = sigmoid(W_i x + b_i + W_h h + b_h): c' = f c + i tanh(the same for g),
-    h' = o tanh(c'). The rows of the weights are those of i, f, g and o. The states are a pair
-    (h, c); c has H even if `proj_size` gives h another width.
+    h' = o tanh(c'). The rows of the weights belong to i, f, g and o, in this order. The states are
+    a pair (h, c); c has H even if `proj_size` gives h another width.
 
     >>> import plugrad
     >>> output, (h, c) = plugrad.nn.LSTM(3, 4, proj_size=2)(plugrad.ones(5, 1, 3))

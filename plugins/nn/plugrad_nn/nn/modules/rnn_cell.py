@@ -101,7 +101,7 @@ class RNNCellBase(Module):
 
 
 class _OneState(RNNCellBase):
-    """A cell whose only state is the hidden one."""
+    """A cell with the hidden state as its only state."""
 
     def _operator(self) -> Any:
         raise NotImplementedError
@@ -125,7 +125,7 @@ class _OneState(RNNCellBase):
 class RNNCell(_OneState):
     """One step of `RNN`: h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu for tanh.
 
-    Shapes and arguments are those of `RNNCellBase`; `nonlinearity` is "tanh" or "relu".
+    Shapes and arguments are the same as for `RNNCellBase`; `nonlinearity` is "tanh" or "relu".
 
     >>> import plugrad
     >>> plugrad.nn.RNNCell(3, 4)(plugrad.ones(2, 3)).shape
@@ -157,7 +157,7 @@ class RNNCell(_OneState):
 
 
 class GRUCell(_OneState):
-    """One step of `GRU`; shapes and arguments are those of `RNNCellBase`.
+    """One step of `GRU`; shapes and arguments are the same as for `RNNCellBase`.
 
     >>> import plugrad
     >>> plugrad.nn.GRUCell(3, 4)(plugrad.ones(3)).shape
@@ -179,7 +179,7 @@ class GRUCell(_OneState):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of `LSTM`, whose state is a pair (h, c) of shape (B, H) or (H) each.
+    """One step of `LSTM`; the state is a pair (h, c) of shape (B, H) or (H) each.
 
     >>> import plugrad
     >>> h, c = plugrad.nn.LSTMCell(3, 4)(plugrad.ones(2, 3))

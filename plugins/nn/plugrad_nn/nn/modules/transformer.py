@@ -167,7 +167,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Attention of a sequence to itself and to another one, then two linear layers.
 
-    Arguments are those of `TransformerEncoderLayer`.
+    Arguments are the same as for `TransformerEncoderLayer`.
 
     >>> import plugrad
     >>> layer = plugrad.nn.TransformerDecoderLayer(8, nhead=2)
@@ -366,10 +366,10 @@ class Transformer(Module):
         d_model: E, the width of inputs and outputs.
         nhead: heads of attention.
         num_encoder_layers, num_decoder_layers: how many layers each has.
-        custom_encoder, custom_decoder: modules that take their places.
+        custom_encoder, custom_decoder: modules to use instead.
 
-    The others are those of `TransformerEncoderLayer`. Weights of two and more dimensions start
-    with `xavier_uniform_`.
+    The other arguments are the same as for `TransformerEncoderLayer`. Weights of two and more
+    dimensions start with `xavier_uniform_`.
 
     >>> import plugrad
     >>> model = plugrad.nn.Transformer(8, nhead=2, num_encoder_layers=1, num_decoder_layers=1)
@@ -439,8 +439,8 @@ class Transformer(Module):
     ) -> Tensor:
         """The decoder's result for `tgt` and for the encoder's result for `src`.
 
-        Args are those of `TransformerEncoder` and `TransformerDecoder`. RuntimeError if the two
-        differ in their batches, or if their width is not `d_model`.
+        Arguments are the same as for `TransformerEncoder` and `TransformerDecoder`. RuntimeError
+        if the two differ in their batches, or if their width is not `d_model`.
         """
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.shape[batch] != tgt.shape[batch]:

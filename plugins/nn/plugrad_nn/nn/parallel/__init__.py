@@ -29,9 +29,9 @@ M = TypeVar("M", bound=Module)
 
 
 def devices_of(places: Sequence[Any], type_: str) -> list[plugrad.device]:
-    """Devices from numbers, which are those of a backend, names and devices."""
+    """Devices from names, devices and numbers; the numbers are indices of `type_`."""
     named = [f"{type_}:{place}" if isinstance(place, int) else place for place in places]
-    # As tensors tell where they are.
+    # The canonical form, as tensors report it.
     return [plugrad.empty(0, device=place).device for place in named]
 
 
@@ -124,8 +124,8 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
 def replicate(network: M, devices: Sequence[Any], detach: bool = False) -> list[M]:
     """Copies of a module, one on each device.
 
-    Parameters of copies are computed from those of the module, unless `detach`, so gradients reach
-    them there. Buffers are copied.
+    The copies' parameters are computed from the module's, unless `detach`, so gradients reach the
+    module. Buffers are copied.
 
     >>> import plugrad
     >>> net = plugrad.nn.Linear(2, 1)
@@ -175,7 +175,7 @@ def parallel_apply(
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """Calls each module with its own inputs, a tuple or one of other things, and its own keywords.
+    """Calls each module with its own inputs, a tuple or a single value, and its own keywords.
 
     Raises:
         AssertionError: there are not as many inputs as modules.

@@ -104,7 +104,7 @@ class _Orthogonal(Module):
         return found
 
     def _square(self, Q: Tensor) -> Tensor:
-        """A square orthogonal matrix; its first columns are those of Q, orthogonalized."""
+        """A square orthogonal matrix; its first columns are Q's, orthogonalized."""
         rows, columns = Q.shape[-2], Q.shape[-1]
         if rows != columns:
             shape = (*Q.shape[:-1], rows - columns)
@@ -175,12 +175,12 @@ class _WeightNorm(Module):
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Separates a weight's norms, along all dimensions but `dim`, from its directions.
 
-    They are `parametrizations.weight.original0` and `original1`. `dim=None` takes one norm of all.
+    They are `parametrizations.weight.original0` and `original1`. `dim=None` takes a single norm.
 
     Args:
         module: has the parameter.
         name: of the parameter.
-        dim: the dimension whose entries have a norm each; None for one norm of all.
+        dim: the dimension whose entries have a norm each; None for a single norm.
 
     Source: Salimans and Kingma, Weight Normalization, 2016.
 

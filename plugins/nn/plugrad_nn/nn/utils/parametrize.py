@@ -331,7 +331,7 @@ def _property(name: str) -> property:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a tensor of the module, or that of this name, has parametrizations.
+    """Whether any tensor of the module, or the one of this name, has parametrizations.
 
     Args:
         module: the module to inspect.
@@ -411,7 +411,8 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Gives `to_module` the parametrizations and originals of another, or those of one tensor.
+    """Gives `to_module` the parametrizations and originals of another module, or of one tensor of
+    it.
 
     Args:
         from_module: has the parametrizations.

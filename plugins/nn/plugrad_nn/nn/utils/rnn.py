@@ -81,11 +81,11 @@ class PackedSequence(_Fields):
         return type(self)(data, self.batch_sizes, *moved)
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Moves it to the CPU; further arguments are those of `Tensor.to`."""
+        """Moves it to the CPU; further arguments are passed to `Tensor.to`."""
         return self.to(*args, **kwargs).to("cpu")
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Moves it to the GPU; further arguments are those of `Tensor.to`."""
+        """Moves it to the GPU; further arguments are passed to `Tensor.to`."""
         moved = self.to(*args, **kwargs)
         return moved if moved.is_cuda else moved.to("cuda")
 
@@ -281,7 +281,7 @@ def pad_sequence(
     T is the length of the longest; the others get `padding_value` at the "right" or "left" end.
 
     Args:
-        sequences: tensors (L_i, ...) of one shape but for the first dimension.
+        sequences: tensors (L_i, ...) of one shape, except for the first dimension.
         batch_first: whether the batch comes first in the result.
         padding_value: the value at the ends of shorter sequences.
         padding_side: "right" or "left".

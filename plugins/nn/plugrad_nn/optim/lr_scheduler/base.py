@@ -84,8 +84,8 @@ def state_of_function(function: Any) -> dict[str, Any] | None:
 class LRScheduler:
     """Base class: `get_lr()` gives the rate of each group for epoch `last_epoch`.
 
-    Most schedules compute a rate from the one before, so that several of them can act on one
-    optimizer. Those that also know the rate of any epoch write `_get_closed_form_lr()`.
+    Most schedules compute a rate from the previous one, so several of them can act on one
+    optimizer. Schedules that can compute the rate of any epoch also define `_get_closed_form_lr()`.
 
     Args:
         optimizer: the optimizer to schedule.

@@ -134,7 +134,7 @@ class ChainedScheduler(_Combined):
 
     Args:
         schedulers: schedules of one optimizer.
-        optimizer: that optimizer; by default that of the first schedule.
+        optimizer: that optimizer; by default the first schedule's.
 
     Raises:
         ValueError: there are no schedules, or a schedule cannot be in a chain.

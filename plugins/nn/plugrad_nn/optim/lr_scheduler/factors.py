@@ -310,7 +310,7 @@ class LinearLR(LRScheduler):
         if self._is_initial or self.last_epoch > self.total_iters:
             return rates_of(self.optimizer)
         rise = self.end_factor - self.start_factor
-        # The factor of this epoch over that of the one before.
+        # The factor of this epoch divided by the previous one's.
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
         return self._scaled(1.0 + rise / before)
 

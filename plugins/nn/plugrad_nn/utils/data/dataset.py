@@ -291,7 +291,7 @@ def random_split(
     Args:
         dataset: anything with a length.
         lengths: sizes, or fractions between 0 and 1.
-        generator: for the random numbers; by default that of the CPU.
+        generator: draws the random numbers; by default the CPU's.
 
     Raises:
         ValueError: the lengths sum neither to the size of the data set nor to one, or a fraction

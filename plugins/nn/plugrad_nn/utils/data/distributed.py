@@ -19,8 +19,8 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: the data set, which has a length.
-        num_replicas: how many processes there are: those of `plugrad.distributed` by default.
-        rank: the number of this process, from 0: that of `plugrad.distributed` by default.
+        num_replicas: how many processes there are; by default from `plugrad.distributed`.
+        rank: the number of this process, from 0; by default from `plugrad.distributed`.
         shuffle: a random order, the same in all processes, which `set_epoch` renews.
         seed: of that order.
         drop_last: see above.

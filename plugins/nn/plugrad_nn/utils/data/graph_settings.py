@@ -53,7 +53,7 @@ def apply_sharding(
     instance_id: int,
     sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
 ) -> DataPipe:
-    """Tell each pipe that has `apply_sharding` its share; `datapipe` itself.
+    """Give each pipe that has `apply_sharding` its share; returns `datapipe`.
 
     Args:
         datapipe: the last pipe.

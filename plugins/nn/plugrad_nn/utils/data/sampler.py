@@ -20,7 +20,7 @@ def home_of(generator: plugrad.Generator | None) -> Any:
 
 
 def drawn_seed(generator: plugrad.Generator | None) -> int:
-    """A seed for other generators, drawn by this one, or by that of the CPU."""
+    """A seed for other generators, drawn by this one, or by the CPU's."""
     drawn = plugrad.empty((), dtype=plugrad.int64, device=home_of(generator))
     seed: Any = drawn.random_(generator=generator).item()
     return int(seed)

@@ -51,8 +51,8 @@ def _settings(
     elif ceil:
         spans = [wide[n] * (size[n] - 1) + 1 for n in range(rank)]
         over = [lengths[n] + 2 * pads[n] - spans[n] for n in range(rank)]
-        # All versions agree in this case. In others, ONNX counts a window that lies in padding
-        # only, and PyTorch drops it.
+        # All versions agree in this case. In others, ONNX counts a window that covers only padding,
+        # and PyTorch drops it.
         ceil = all(-(-over[n] // steps[n]) + 1 == counts[n] for n in range(rank))
         if not ceil:
             lasts = [(counts[n] - 1) * steps[n] + spans[n] for n in range(rank)]

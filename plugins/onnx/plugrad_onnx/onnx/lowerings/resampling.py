@@ -55,7 +55,7 @@ def resample(
 
 
 def _int(size: Any) -> int:
-    """A size as an int; a dynamic size is that of the example."""
+    """A size as an int; a dynamic size has the example's value."""
     return size.values[0] if isinstance(size, Varying) else int(size)
 
 

@@ -10,7 +10,7 @@ from plugrad.testing.cases.inputs import call, wrong
 QUERY, KEY, VALUE = T((2, 2, 3, 2)), T((2, 2, 4, 2)), T((2, 2, 4, 3))
 SQUARE = T((1, 3, 2))
 SOME = T(values=[[True, False, True, True], [True] * 4, [False, True, False, False]], dtype="bool")
-# A row of which nothing takes part.
+# A fully masked row.
 NONE = T(values=[[True, False, True], [False] * 3, [False, True, True]], dtype="bool")
 ADDED = T((2, 1, 3, 4))
 

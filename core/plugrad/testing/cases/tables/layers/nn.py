@@ -22,7 +22,7 @@ def case(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> 
 
 
 def functional(op: str, samples: list[OpSample], *errors: OpError, **options: Any) -> OpCase:
-    """One whose PyTorch name is `torch.nn.functional.<op>`."""
+    """A case with the PyTorch name `torch.nn.functional.<op>`."""
     return case(op, samples, *errors, torch=f"nn.functional.{op}", **options)
 
 

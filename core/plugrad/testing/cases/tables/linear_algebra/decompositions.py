@@ -75,7 +75,7 @@ CASES = [
     ),
     case(
         "cholesky_inverse",
-        # Of each only a triangle is read; no diagonal of it may have a zero.
+        # Only a triangle of each is read; its diagonal must not have a zero.
         [
             call(T(values=[[2.0, 0.7], [0.5, 3.0]])),
             call(T(values=[[[2.0, 0.3], [0.5, 3.0]], [[-1.0, 0.4], [1.0, 2.0]]]), True),

@@ -1,6 +1,6 @@
 """Samples of the connectionist temporal classification.
 
-Its gradient is that of normalised probabilities, so that finite differences show it only behind
+Its gradient assumes normalised probabilities, so finite differences agree only behind
 `log_softmax`: see `tests/core/ops/layers/test_ctc.py`.
 """
 

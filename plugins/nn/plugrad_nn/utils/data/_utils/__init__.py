@@ -1,4 +1,4 @@
-"""plugrad.utils.data._utils: the parts that DataLoader is made of, where PyTorch has them."""
+"""plugrad.utils.data._utils: the parts of DataLoader, in PyTorch's places."""
 
 import importlib
 from typing import Any, Final

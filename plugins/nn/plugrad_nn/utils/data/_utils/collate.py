@@ -56,17 +56,17 @@ def default_convert(data: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """One batch of a list of samples, which are all like the first.
+    """Combine a list of samples, which all have the first one's type, into one batch.
 
     Args:
         batch: the samples.
         collate_fn_map: functions by the class of sample that they collate, or by a tuple of
-            classes. The class itself comes first, then the first entry that it is a subclass of.
-            They are called as `function(batch, collate_fn_map=...)`. Mappings and sequences that
-            match none of them are traversed.
+            classes. The class itself comes first, then the first base class. They are called as
+            `function(batch, collate_fn_map=...)`. Mappings and sequences that match none of them
+            are traversed.
 
     Raises:
-        TypeError: the samples are of a kind that nothing is known about.
+        TypeError: the samples have an unsupported type.
         RuntimeError: the samples are sequences of different lengths.
     """
     first = batch[0]

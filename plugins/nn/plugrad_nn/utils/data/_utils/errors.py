@@ -36,13 +36,13 @@ class ExceptionWrapper:
         self.where = where
 
     def without_class(self) -> ExceptionWrapper:
-        """The same for a process that cannot know the class: a RuntimeError with its message."""
+        """The same for a process that may not have the class: a RuntimeError with its message."""
         made = ExceptionWrapper.__new__(ExceptionWrapper)
         made.__dict__.update(self.__dict__, exc_type=RuntimeError)
         return made
 
     def reraise(self) -> NoReturn:
-        """Raise an exception of the same class, or a RuntimeError if that cannot be made of a
+        """Raise an exception of the same class, or a RuntimeError if the class does not accept a
         message; the message has the traceback."""
         message = f"Caught {self.exc_name} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:

@@ -104,7 +104,7 @@ class _Workers:
                 process.join()
 
     def stop_one(self, number: int) -> None:
-        """Ask a process to end, without waiting."""
+        """Request that a process ends, without waiting."""
         end = self.ends[number].connection
         if not end.closed:
             # Without an error if it has ended.

@@ -59,7 +59,7 @@ class Pool:
         self._memories: dict[int, SharedMemory] = {}
         self._by_address: dict[int, int] = {}
         self._leases = Leases()
-        # Of each piece that is in use, how many processes use it.
+        # The number of processes that use each piece.
         self._users: dict[int, int] = {}
         self._free: dict[int, list[int]] = {}
         self._free_bytes = 0
@@ -135,7 +135,7 @@ class Pool:
             self._drop_one()
 
     def _drop_one(self) -> None:
-        """Give back the piece of the size that waits longest."""
+        """Take the piece of this size that has been free for longest."""
         number = self._take(next(iter(self._free)), 0)
         self._dropped.append(number)
         memory = self._memories.pop(number)

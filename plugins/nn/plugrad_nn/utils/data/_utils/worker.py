@@ -1,4 +1,4 @@
-"""The program of a worker process: it reads batches until it is told to end."""
+"""The program of a worker process: it reads batches until it gets the message to end."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from plugrad_nn.utils.data.graph_settings import seed_pipes
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
-# Plugins with libraries whose threads do not exist in a forked child, which would wait for them
-# forever.
+# Plugins with libraries that start threads; a forked child lacks the threads and would wait for
+# them forever.
 _NOT_AFTER_FORK: Final = ("cuda", "jax")
 
 _OF_DEVICES: Final = (BackendNotFoundError, OperatorNotFoundError, PluginError)
@@ -40,7 +40,7 @@ _imported_in = os.getpid()
 # Imported here, so that no worker has to import it while its other thread also imports.
 _set_num_threads: Final = plugrad.set_num_threads
 
-# How many seconds a worker may continue after it was told to end.
+# The seconds that a worker may continue after the message to end.
 _PATIENCE: Final = 10.0
 
 
@@ -120,8 +120,8 @@ def _leave_devices() -> list[str]:
 
 
 class _Inbox:
-    """Messages from the main process, read by a thread: so the main process never waits for a
-    worker that waits for it, and a worker notices when the main process has ended."""
+    """Messages from the main process, read by a thread. So the main process never waits for a
+    worker that waits for it, and a worker detects the end of the main process."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

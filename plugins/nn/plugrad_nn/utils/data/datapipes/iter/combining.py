@@ -1,4 +1,4 @@
-"""Concater, Zipper and Multiplexer: one pipe made of several."""
+"""Concater, Zipper and Multiplexer: each combines several pipes into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forker and Demultiplexer: several pipes made of one, which is read once."""
+"""Forker and Demultiplexer: each makes several pipes from one, which is read once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concater and Zipper: one pipe made of several."""
+"""Concater and Zipper: each combines several pipes into one."""
 
 from __future__ import annotations
 
