@@ -139,9 +139,7 @@ def _resampled(
     return np.array(wide, x.dtype, copy=None if steps else True)
 
 
-def _bytes_resampled(
-    x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats
-) -> Any:
+def _bytes_resampled(x: Array, sizes: Ints, mode: str, align_corners: bool, scales: Floats) -> Any:
     """Bytes, rounded after each dimension, the last one first; float64 holds the sums exactly."""
     from plugrad.plugins.resampling import Resampling
 

@@ -68,8 +68,14 @@ POINTS = plugrad.zeros(2, 3)
         ),
         (
             lambda: plugrad._ctc_loss_backward(
-                plugrad.ones(1), plugrad.zeros(4, 1, 3), plugrad.tensor([[1, 2], [1, 1]]),
-                (4, 3), (2, 2), plugrad.ones(1), plugrad.zeros(1, 4, 5), 0,
+                plugrad.ones(1),
+                plugrad.zeros(4, 1, 3),
+                plugrad.tensor([[1, 2], [1, 1]]),
+                (4, 3),
+                (2, 2),
+                plugrad.ones(1),
+                plugrad.zeros(1, 4, 5),
+                0,
             ),
             RuntimeError,
             "^input_lengths must be of size batch_size",

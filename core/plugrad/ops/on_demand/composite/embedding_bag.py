@@ -91,7 +91,7 @@ def embedding_bag_padding_idx(
         total = total / divisor.unsqueeze(1)
         counted = F._to_copy(sizes, whole)
         return in_dtype_of(total, weight), F._to_copy(where, whole), counted, counted.clone()
-    # PyTorch does not compute what sums do not need; its fastest sums have no use for the bags either.
+    # PyTorch does not compute what sums do not need, and its fastest sums do not need the bags.
     nothing = F.zeros((bags,), dtype=whole, device=index.device)
     in_rows = weight.stride(1) == 1 and (
         per_sample_weights is None or per_sample_weights.stride(0) == 1
