@@ -30,6 +30,9 @@ def cholesky(a: Array, upper: bool) -> Any:
             factor = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
         return NotImplemented  # which matrix it is, and how far it came, is found step by step
+    # Not every LAPACK says that a pivot which is nan is not positive.
+    if np.isnan(np.diagonal(factor, 0, -2, -1)).any():
+        return NotImplemented
     return factor, np.zeros(a.shape[:-2], np.int32)
 
 

@@ -176,6 +176,8 @@ def cholesky(a: Array, upper: bool) -> Any:
         return factor.T, info
 
     factor, info = each(one, a.shape[:-2], a)
+    if np.isnan(np.diagonal(factor, 0, -2, -1)).any():
+        return NotImplemented  # Not every LAPACK says that such a pivot is not positive.
     return factor, info.astype(np.int32)
 
 

@@ -38,6 +38,8 @@ class Decompositions(Family):
             factor = self.ns.checked(self.xp.linalg.cholesky, lower)
         except np.linalg.LinAlgError:
             return NotImplemented
+        if bool(self.xp.isnan(self.xp.diagonal(factor, 0, -2, -1)).any()):
+            return NotImplemented
         info = self.xp.zeros(a.shape[:-2], np.int32)
         return (factor.swapaxes(-1, -2) if upper else factor), info
 

@@ -26,10 +26,14 @@ def matrix_product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def product_nh(a: Tensor, b: Tensor) -> Tensor:
+    if b.dtype is not a.dtype:  # Without elements, `bmm` takes several dtypes.
+        b = F._to_copy(b, a.dtype)
     return C.call__matmul_nh(a, b)
 
 
 def product_hn(a: Tensor, b: Tensor) -> Tensor:
+    if a.dtype is not b.dtype:
+        a = F._to_copy(a, b.dtype)
     return C.call__matmul_hn(a, b)
 
 

@@ -51,3 +51,20 @@ def test_both_inputs_get_pytorch_s_gradients(
         assert (a.grad.dtype, b.grad.dtype) == (a.dtype, b.dtype)
         found.append([number for x in (a, b) for row in x.grad.tolist() for number in row])
     assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("dtypes", [("int64", "float32"), ("float32", "float64"), ("float64", "float16")])
+@pytest.mark.parametrize("sizes", [(2, 2, 0, 4), (2, 0, 2, 4), (0, 2, 2, 4)])
+def test_products_of_nothing_have_gradients(
+    sizes: tuple[int, int, int, int], dtypes: tuple[str, str], torch_oracle: ModuleType
+) -> None:
+    batch, rows, inner, columns = sizes
+    found = []
+    for lib in (plugrad, torch_oracle):
+        a = lib.ones(batch, rows, inner, dtype=getattr(lib, dtypes[0]))
+        b = lib.ones(batch, inner, columns, dtype=getattr(lib, dtypes[1])).requires_grad_()
+        leaves = [x.requires_grad_() for x in (a, b) if x.is_floating_point()]
+        product = lib.bmm(a, b)
+        grads = lib.autograd.grad(product, leaves, lib.ones_like(product))
+        found.append([(tuple(x.shape), str(x.dtype).partition(".")[2]) for x in (product, *grads)])
+    assert found[0] == found[1]

@@ -16,7 +16,10 @@ def cholesky(A: Array) -> tuple[Array, Array]:
     Reads the lower triangles of (*, n, n). Where there is no factor, L is what had been computed.
     """
     try:
-        return np.linalg.cholesky(A), np.zeros(A.shape[:-2], np.int32)
+        L = np.linalg.cholesky(A)
+        # Not every LAPACK says that a pivot which is nan is not positive.
+        if not np.isnan(np.diagonal(L, 0, -2, -1)).any():
+            return L, np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         pass
     L = np.zeros_like(A, order="C")
