@@ -93,9 +93,9 @@ def embedding_bag_padding_idx(
         return in_dtype_of(total, weight), F._to_copy(where, whole), counted, counted.clone()
     # PyTorch does not compute what sums do not need, and its fastest sums do not need the bags.
     nothing = F.zeros((bags,), dtype=whole, device=index.device)
-    rows: Any = weight
+    matrix: Any = weight
     factors: Any = per_sample_weights
-    in_rows = rows.stride(1) == 1 and (factors is None or factors.stride(0) == 1)
+    in_rows = matrix.stride(1) == 1 and (factors is None or factors.stride(0) == 1)
     if padding < 0 and weight.dtype is not float64 and in_rows:
         where = where.narrow(0, 0, 0)
     found = in_dtype_of(total.clone(), weight)
