@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Outcome", "Program", "needs_mpi", "report", "run", "start"]
+__all__ = ["Outcome", "Program", "needs_mpi", "report", "run", "start", "under_mpiexec"]
 
 RESULTS = "PLUGRAD_TEST_RESULTS"
 # Distributions that these programs do not need, and that take long to import.
@@ -118,6 +118,12 @@ class Program:
         return Outcome(values, self.process.returncode, *texts)
 
 
+def under_mpiexec(count: int) -> list[str]:
+    """The words before a program's, to run it with mpiexec."""
+    assert _mpiexec is not None
+    return [_mpiexec, "-n", str(count), sys.executable]
+
+
 def _starter(count: int, settings: Mapping[str, Any]) -> list[str]:
     python = [sys.executable, "-m"]
     if "torchrun" in settings:
@@ -127,8 +133,7 @@ def _starter(count: int, settings: Mapping[str, Any]) -> list[str]:
         return [sys.executable]
     if settings.get("launch") is not None:
         return [*python, "plugrad.cli", "launch", "-n", str(count), *settings["launch"]]
-    assert _mpiexec is not None
-    return [_mpiexec, "-n", str(count), sys.executable]
+    return under_mpiexec(count)
 
 
 def _environment(folder: Path, variables: Mapping[str, str]) -> dict[str, str]:

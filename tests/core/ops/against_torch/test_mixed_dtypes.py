@@ -53,7 +53,9 @@ def test_both_inputs_get_pytorch_s_gradients(
     assert found[0] == pytest.approx(found[1], rel=1e-5)
 
 
-@pytest.mark.parametrize("dtypes", [("int64", "float32"), ("float32", "float64"), ("float64", "float16")])
+@pytest.mark.parametrize(
+    "dtypes", [("int64", "float32"), ("float32", "float64"), ("float64", "float16")]
+)
 @pytest.mark.parametrize("sizes", [(2, 2, 0, 4), (2, 0, 2, 4), (0, 2, 2, 4)])
 def test_products_of_nothing_have_gradients(
     sizes: tuple[int, int, int, int], dtypes: tuple[str, str], torch_oracle: ModuleType
