@@ -22,14 +22,17 @@ def test_models_with_and_without_the_wrapper_are_timed() -> None:
     for row in rows:
         assert set(row.samples) == {"plugrad", wrapping.BARE}
         assert all(sample.minimum > 0 for sample in row.samples.values())
-        assert row.budget is not None and row.budget_figure() is not None
+        assert row.budget_figure() is not None
     assert not dist.is_initialized()
 
 
 def test_the_group_ends_with_an_error_too() -> None:
-    with pytest.raises(ZeroDivisionError), wrapping.group_of_one():
+    def fail() -> None:
         assert dist.get_world_size() == 1
-        _ = 1 / 0
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError), wrapping.group_of_one():
+        fail()
     assert not dist.is_initialized()
 
 
