@@ -104,6 +104,11 @@ def _dims(input: Any, dim: Any) -> tuple[int, ...]:
     return tuple(found) if ndim > 0 else ()
 
 
+def _one_dim(input: Any, dim: Any) -> int:
+    """The dimension along which elements stay apart; the first of several, or of all for None."""
+    return dim if type(dim) is int else min(_dims(input, dim), default=0)
+
+
 def _zero(dtype: DType) -> Any:
     return 0
 
@@ -169,7 +174,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> T
     tensor([1, 1, 4])
     """
     input = _in_dtype(input, dtype, "cumsum")
-    return F.cumsum(_kept(input, mask, _zero), dim, dtype=input.dtype)
+    return F.cumsum(_kept(input, mask, _zero), _one_dim(input, dim), dtype=input.dtype)
 
 
 @explains(name="cumprod")
@@ -185,7 +190,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     tensor([2, 2, 6])
     """
     input = _in_dtype(input, dtype, "cumprod")
-    return F.cumprod(_kept(input, mask, _one), dim, dtype=input.dtype)
+    return F.cumprod(_kept(input, mask, _one), _one_dim(input, dim), dtype=input.dtype)
 
 
 @explains(name="amax")
@@ -305,6 +310,7 @@ def median(
     tensor(1.)
     """
     input = _in_dtype(input, dtype, "median")
+    dim = _one_dim(input, dim)
     kind = input.dtype
     if not kind.is_floating_point:
         known = mask is not None and input.device.type != "meta"
@@ -430,7 +436,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     tensor([0.5000, 0.5000, 0.0000])
     """
     input = _in_dtype(input, dtype, "softmax")
-    return F.softmax(_kept(input, mask, _lowest), dim)
+    return F.softmax(_kept(input, mask, _lowest), _one_dim(input, dim))
 
 
 @explains(name="log_softmax")
@@ -442,7 +448,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None)
     tensor([-0.6931, -0.6931,    -inf])
     """
     input = _in_dtype(input, dtype, "log_softmax")
-    return F.log_softmax(_kept(input, mask, _lowest), dim)
+    return F.log_softmax(_kept(input, mask, _lowest), _one_dim(input, dim))
 
 
 @explains(name="softmin")
@@ -454,7 +460,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     tensor([0.5000, 0.5000, 0.0000])
     """
     input = _in_dtype(input, dtype, "softmin")
-    return F.softmax(-_kept(input, mask, _highest), dim)
+    return F.softmax(-_kept(input, mask, _highest), _one_dim(input, dim))
 
 
 @explains(name="normalize")
@@ -477,7 +483,7 @@ def normalize(
     """
     input = _in_dtype(input, dtype, "normalize")
     kept = _kept(input, mask, _highest if ord == -math.inf else _zero)
-    length = F.linalg_vector_norm(kept, ord, (dim,), True)
+    length = F.linalg_vector_norm(kept, ord, _dims(input, dim), True)
     least = F.full((), eps, dtype=length.dtype, device=length.device)
     return _kept(input, mask, _zero) / F.maximum(length, least)
 
@@ -501,7 +507,7 @@ def logaddexp(
     """
     first = _kept(_in_dtype(input, dtype, "logaddexp"), input_mask, _lowest)
     second = _kept(_in_dtype(other, dtype, "logaddexp"), other_mask, _lowest)
-    return F.logaddexp(first, second)
+    return F.logaddexp(first, second).to(first.dtype)
 
 
 @explains(name="logsumexp")

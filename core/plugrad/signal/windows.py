@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from plugrad.dtype import float32, float64, get_default_dtype
+from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explains
+from plugrad.tensor.creation.allocation import check_memory
 from plugrad.tensor.creation.from_data import tensor
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ def _made(
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if kind is not float32 and kind is not float64:
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {kind}")
+    check_memory(int(M) * float64.itemsize)
     if M == 0 or (M == 1 and single is not None):
         numbers: Any = np.full(M, 0.0 if single is None else single)
     else:
@@ -284,6 +287,12 @@ def general_cosine(
         coefficients = list(a)
         if not coefficients:
             raise ValueError("Coefficients cannot be empty")
+        for item in coefficients:
+            if not isinstance(item, (int, float, np.number, TensorBase)):
+                raise TypeError(
+                    "general_cosine(): argument 'a' must be list of floats, but found element of "
+                    f"type {type(item).__name__}"
+                )
         return _sum_of_cosines(M, coefficients, sym)
 
     return _made("general_cosine", M, shape, options)

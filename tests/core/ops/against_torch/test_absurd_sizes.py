@@ -45,6 +45,16 @@ SIZED: Final[dict[str, Callable[[int], Any]]] = {
         for name in ("upsample_bilinear2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa")
     },
     "upsample_nearest1d": lambda n: plugrad.upsample_nearest1d(plugrad.ones(0, 1, 3), (n,)),
+    **{
+        name: lambda n, name=name: getattr(plugrad, name)(n)  # type: ignore[misc]
+        for name in ("hann_window", "hamming_window", "bartlett_window", "kaiser_window")
+    },
+    **{
+        f"signal.windows.{name}": lambda n, name=name: getattr(plugrad.signal.windows, name)(n)  # type: ignore[misc]
+        for name in ("cosine", "exponential", "blackman")
+    },
+    "bincount": lambda n: plugrad.bincount(plugrad.tensor([1]), None, n),
+    "combinations": lambda n: plugrad.combinations(plugrad.arange(3), n, with_replacement=True),
     "upsample of bytes": lambda n: plugrad.upsample_bicubic2d(
         plugrad.ones(1, 1, 2, 3, dtype=plugrad.uint8), (4, n), False
     ),

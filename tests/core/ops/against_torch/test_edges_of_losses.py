@@ -105,6 +105,20 @@ def by_number(name: str, reduction: int) -> Callable[[Any], Any]:
     return program
 
 
+@pytest.mark.parametrize("name", ["multi_margin_loss", "multilabel_margin_loss"])
+def test_margins_of_what_is_no_number_do_not_count(torch_oracle: Any, name: str) -> None:
+    def program(lib: Any) -> Any:
+        native = lib if lib is plugrad else lib._C._nn
+        x = lib.tensor([[0.1, NAN, 0.3, 0.2], [NAN] * 4, [0.1, INF, -INF, 0.2]], requires_grad=True)
+        if name == "multi_margin_loss":
+            loss = native.multi_margin_loss(x, lib.tensor([0, 1, 3]), 1, 1, None, 0)
+        else:
+            loss = native.multilabel_margin_loss(x, lib.tensor([[0, 3, -1, 1]] * 3), 0)
+        return loss, lib.autograd.grad(loss.sum(), x)
+
+    check(torch_oracle, program)
+
+
 @pytest.mark.parametrize("reduction", [0, 1, 2, 3, -1])
 @pytest.mark.parametrize("name", ["nll_loss2d", "multi_margin_loss", "multilabel_margin_loss"])
 def test_numbers_of_reductions_are_those_of_pytorch(

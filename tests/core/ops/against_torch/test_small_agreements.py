@@ -84,7 +84,7 @@ CALLS: dict[str, Any] = {
         f"affine_grid_generator of {dtype}": lambda lib, dtype=dtype: lib.affine_grid_generator(
             lib.ones(2, 2, 3, dtype=getattr(lib, dtype)), [2, 1, 3, 2], False
         )
-        for dtype in ("int8", "int64", "bool", "float64")
+        for dtype in ("int8", "uint8", "int64", "bool", "float64")
     },
     **{
         f"solve_triangular of {a} and {b}": lambda lib, a=a, b=b: lib.linalg.solve_triangular(
@@ -111,6 +111,25 @@ CALLS: dict[str, Any] = {
         for sizes, pivots in (
             ((2, 1), [2, 9]), ((0, 3), [2, 2]), ((1, 3, 3), [2, 3, 3]), ((3, 0), [2]),
         )
+    },
+    **{
+        f"masked.{name} along {dim}": lambda lib, name=name, dim=dim: getattr(lib.masked, name)(
+            lib.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]]),
+            *([2.0] if name == "normalize" else []),
+            dim,
+            mask=lib.tensor([[True, False, True], [True, True, False]]),
+        )
+        for name in ("softmax", "log_softmax", "softmin", "median", "cumsum", "cumprod", "normalize")
+        for dim in (None, 0, -1, (1,))
+    },
+    "masked.logaddexp of several dtypes": lambda lib: lib.masked.logaddexp(
+        lib.ones(2, dtype=lib.bfloat16), lib.ones(2), input_mask=lib.tensor([True, False])
+    ),
+    **{
+        f"unravel_index of {dtype}": lambda lib, dtype=dtype: lib.unravel_index(
+            lib.tensor([0, 3], dtype=getattr(lib, dtype)), (2, 2)
+        )
+        for dtype in ("uint8", "int16", "int32", "int64")
     },
     # Which bags are returned depends on how the table lies in memory.
     **{

@@ -276,4 +276,4 @@ def _line(count: int, theta: Tensor, align_corners: bool) -> Tensor:
     line: Any = F.linspace(-1, 1, count, dtype=theta.dtype, device=theta.device)
     if align_corners:
         return line
-    return F._to_copy(line * ((count - 1) / count), theta.dtype)
+    return F._to_copy(line * (count - 1) / count, theta.dtype)

@@ -183,8 +183,7 @@ def multi_margin_loss(
     scores = self.reshape((rows, classes))
     labels = target.reshape((rows, 1))
     own = _gathered(scores, labels, "target out of range")
-    # `relu` has no slope where the margin is just kept, as PyTorch's kernel has none.
-    excess = F.relu(scores - own + margin)
+    excess = _positive(scores - own + margin)
     if p == 2:
         excess = excess * excess
     if weight is not None:
@@ -192,6 +191,11 @@ def multi_margin_loss(
     places = F.arange(classes, device=self.device)
     losses = excess.masked_fill(labels == places, 0).sum(dim=1) / classes
     return _reduced_rows(losses, reduction, () if target.ndim == 0 else (rows,))
+
+
+def _positive(excess: Tensor) -> Tensor:
+    """0 for the rest, also for nan, and without a slope where the margin is just kept."""
+    return F.where(excess > 0, excess, 0)
 
 
 def _reduced_rows(losses: Tensor, reduction: int, shape: tuple[int, ...]) -> Tensor:
@@ -233,7 +237,7 @@ def _multilabel(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, T
     hits = F.logical_and(F.eq(known.unsqueeze(2), places), counts.unsqueeze(2))
     is_label = F.any(hits, dim=1)
     # [row, label, class]: how far the class is from being `1` below the label.
-    excess = F.relu(1 - own.unsqueeze(2) + scores.unsqueeze(1))
+    excess = _positive(1 - own.unsqueeze(2) + scores.unsqueeze(1))
     pairs = F.logical_and(counts.unsqueeze(2), F.logical_not(is_label).unsqueeze(1))
     losses = F.where(pairs, excess, 0).sum(dim=(1, 2)) / classes
     return _reduced_rows(losses, reduction, shape[:-1]), is_label

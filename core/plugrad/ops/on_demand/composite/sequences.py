@@ -37,6 +37,7 @@ from plugrad.ops.on_demand.composite.vectors.unique import unique_dim_on_host as
 from plugrad.ops.on_demand.prepare import sequences as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.creation.allocation import check_memory
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
@@ -139,7 +140,10 @@ def combinations(self: Tensor, r: int, with_replacement: bool) -> Any:
     choose: Any = itertools.combinations
     if with_replacement:
         choose = itertools.combinations_with_replacement
-    rows = list(choose(range(sizes_of(self)[0]), r))
+    size = sizes_of(self)[0]
+    number = size + r - 1 if with_replacement and size else size
+    check_memory(math.comb(number, r) * r * int64.itemsize)
+    rows = list(choose(range(size), r)) if r <= number else []
     taken = np.array(rows, np.int64).reshape((-1,))
     return temporary_in_shape(self.index_select(0, _tensor_of(taken, self)), (len(rows), r))
 
@@ -242,10 +246,11 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
 
 def unravel_index(self: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     step = math.prod(shape)
+    wide = F._to_copy(self, int64)
     found = []
     for size in shape:
         step = step // size if size else 1
-        quotient = F.div(self, step, rounding_mode="floor")
+        quotient = F.div(wide, step, rounding_mode="floor")
         found.append(quotient.remainder(size) if size else quotient)
     return tuple(found)
 

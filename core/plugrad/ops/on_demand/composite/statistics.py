@@ -37,6 +37,7 @@ from plugrad.ops.on_demand.composite.counting.histograms import (
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.calls.schema_facts import named_results
+from plugrad.tensor.creation.allocation import check_memory
 from plugrad.tensor.interop.arrays import from_host, host_array
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def bincount_on_host(self: Tensor, weights: Tensor | None, minlength: int) -> An
     refused = "bincount only supports 1-d non-negative integral inputs."
     if self.ndim != 1:
         raise RuntimeError(refused)
+    check_memory(minlength * int64.itemsize)
     numbers = np.asarray(host_array(self))
     if numbers.size == 0:
         return F.zeros((minlength,), dtype=int64, device=self.device)

@@ -10,8 +10,9 @@ import numpy as np
 from plugrad.device import Device
 from plugrad.dispatch.backends.active import canonical_device
 from plugrad.dispatch.backends.kernel_errors import not_implemented
-from plugrad.dtype import FLOATING, DType, get_default_dtype
+from plugrad.dtype import FLOATING, DType, float64, get_default_dtype
 from plugrad.tensor.base import TensorBase
+from plugrad.tensor.creation.allocation import check_memory
 from plugrad.tensor.interop.arrays import from_host
 
 
@@ -33,6 +34,7 @@ def _window(
         )
     if length > 1 and kind.is_complex:
         raise not_implemented("arange_cpu", kind)
+    check_memory(length * float64.itemsize)
     if length <= 1:
         numbers: Any = np.ones(length)
     else:
