@@ -119,7 +119,9 @@ CALLS: dict[str, Any] = {
             dim,
             mask=lib.tensor([[True, False, True], [True, True, False]]),
         )
-        for name in ("softmax", "log_softmax", "softmin", "median", "cumsum", "cumprod", "normalize")
+        for name in (
+            "softmax", "log_softmax", "softmin", "median", "cumsum", "cumprod", "normalize",
+        )
         for dim in (None, 0, -1, (1,))
     },
     "masked.logaddexp of several dtypes": lambda lib: lib.masked.logaddexp(
