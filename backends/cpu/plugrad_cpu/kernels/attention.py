@@ -254,7 +254,8 @@ def attention_backward(
 ) -> tuple[Any, ...]:
     given = _inputs(query, key, value, mask, causal, scale)
     grads = given.flat(widen(grad))
-    shift = np.broadcast_to(logsumexp, (*given.leading, given.rows)).reshape(given.heads, -1, 1)
+    shift = np.broadcast_to(logsumexp, (*given.leading, given.rows))
+    shift = shift.reshape(given.heads, given.rows, 1)
     row_sums = np.vecdot(grads, given.flat(widen(out)))[..., None]
     dtype = given.dtype
     to_query = np.zeros(given.query.shape, dtype) if wanted[0] else None

@@ -230,7 +230,8 @@ class Attention(Family):
         xp = self.xp
         given = _Inputs(xp, query, key, value, mask, is_causal, scale)
         grads = given.flat(widen(grad))
-        shift = xp.broadcast_to(logsumexp, (*given.leading, given.rows)).reshape(given.heads, -1, 1)
+        shift = xp.broadcast_to(logsumexp, (*given.leading, given.rows))
+        shift = shift.reshape(given.heads, given.rows, 1)
         row_sums = xp.sum(grads * given.flat(widen(out)), axis=-1, keepdims=True)
         scores_shape = (given.heads, given.rows, given.columns)
         to_query, to_key, to_value, to_mask = [

@@ -80,6 +80,14 @@ POINTS = plugrad.zeros(2, 3)
             RuntimeError,
             "^input_lengths must be of size batch_size",
         ),
+        *[
+            (
+                lambda n=n: plugrad.gradient(plugrad.arange(4.0), spacing=(plugrad.arange(n),)),
+                RuntimeError,
+                f"a coordinate for each of the 4 samples along dimension 0, but got {n}",
+            )
+            for n in (1, 3, 5)
+        ],
         (
             lambda: plugrad.scatter_reduce(
                 plugrad.ones(3), 0, plugrad.tensor([0, 0, 1]), plugrad.ones(2), "sum"

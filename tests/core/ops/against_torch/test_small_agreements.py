@@ -30,6 +30,12 @@ def zeros_of_remainders(lib: Any, divisor: float) -> Any:
     return lib.remainder(x, divisor), lib.remainder(x, lib.full((4,), divisor)), x % divisor
 
 
+def gradients_of_attention(lib: Any, heads: int) -> Any:
+    query, key = (lib.ones(1, n, 2, 2, requires_grad=True) for n in (heads, 2))
+    attention = lib.nn.functional.scaled_dot_product_attention
+    return lib.autograd.grad(attention(query, key, key, enable_gqa=True).sum(), (query, key))
+
+
 def tables(lib: Any, dtype: str) -> dict[str, Any]:
     table = lib.arange(6).to(getattr(lib, dtype)).reshape(3, 2)
     return {"rows": table, "columns": table.T.contiguous().T}
@@ -132,6 +138,16 @@ CALLS: dict[str, Any] = {
             lib.tensor([0, 3], dtype=getattr(lib, dtype)), (2, 2)
         )
         for dtype in ("uint8", "int16", "int32", "int64")
+    },
+    **{
+        f"embedding of {dtype}, renormalised": lambda lib, dtype=dtype: lib.nn.functional.embedding(
+            lib.tensor([0, 2], dtype=getattr(lib, dtype)), lib.ones(3, 2), max_norm=1.0
+        )
+        for dtype in ("int32", "int64")
+    },
+    **{
+        f"attention of {heads} heads": lambda lib, heads=heads: gradients_of_attention(lib, heads)
+        for heads in (0, 4)
     },
     # Which bags are returned depends on how the table lies in memory.
     **{

@@ -237,7 +237,7 @@ def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: 
             "norm(): input dtype should be either floating point or complex. Got "
             f"{self.dtype.scalar_name} instead."
         )
-    used = indices.reshape((-1,))
+    used = F._to_copy(indices.reshape((-1,)), int64)
     rows = self.index_select(0, used)
     wide = F._to_copy(rows, float32) if self.dtype.itemsize == 2 else rows
     norms: Any = F.linalg_vector_norm(wide, norm_type, (1,), True)

@@ -138,6 +138,13 @@ def _gradient_dims(self: Tensor, spacing: Any, dim: Any, edge_order: int) -> tup
                     "torch.gradient expected each element of spacing to have one dimension, but "
                     f"got an element with {item.ndim} dimensions!"
                 )
+        for place, item in zip(dims, spacing, strict=True):
+            size = sizes_of(self)[place]
+            if isinstance(item, TensorBase) and sizes_of(item) != (size,):
+                raise RuntimeError(
+                    f"torch.gradient expected a tensor of spacing to have a coordinate for each of "
+                    f"the {size} samples along dimension {place}, but got {sizes_of(item)[0]}"
+                )
     for place in dims:
         if sizes_of(self)[place] < edge_order + 1:
             raise RuntimeError(
