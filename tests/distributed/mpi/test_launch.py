@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from plugrad_distributed.launching.relay import Relay
 from plugrad_distributed.launching.starter import Starter, count_of_slurm, find_starter
 from tests.distributed.under_mpi import RESULTS, Program, needs_mpi, run, start
 
@@ -221,3 +223,41 @@ def test_a_hostfile_that_cannot_be_told_is_refused() -> None:
 )
 def test_jobs_of_slurm_say_how_many(environment: dict[str, Any], count: int | None) -> None:
     assert count_of_slurm(environment) == count
+
+
+@needs_mpi
+def test_no_names_of_memory_stay_when_a_rank_is_killed_while_mpi_starts(tmp_path: Path) -> None:
+    path = Path(__file__).with_name("starting_program.py")
+    outcome = run(path, 2, folder=tmp_path, launch=["--grace", "0"])
+    assert outcome.code == 128 + signal.SIGKILL
+    names = outcome.value(0)
+    assert names
+    assert not [name for name in names if Path(name).exists()]
+
+
+def test_the_relay_passes_on_everything_and_learns_the_name() -> None:
+    mpiexec, given = socket.socketpair()
+    environment = {"PMI_FD": str(given.detach())}
+    relay = Relay(environment)
+    rank = socket.socket(fileno=os.dup(int(environment["PMI_FD"])))
+    relay.begin()
+    with mpiexec, rank:
+        rank.sendall(b"cmd=get_my_kvsname\n")
+        assert mpiexec.recv(100) == b"cmd=get_my_kvsname\n"
+        received = b""
+        # In pieces, as it may come.
+        for piece in (b"cmd=maxes rc=0 kvsname_max=9\ncmd=my_kvs", b"name rc=0 kvsname=kvs_1\n"):
+            mpiexec.sendall(piece)
+            received += rank.recv(100)
+        assert received == b"cmd=maxes rc=0 kvsname_max=9\ncmd=my_kvsname rc=0 kvsname=kvs_1\n"
+        assert relay.name == "kvs_1"
+        # mpiexec is gone: the rank sees it.
+        mpiexec.shutdown(socket.SHUT_RDWR)
+        assert rank.recv(100) == b""
+
+
+@pytest.mark.parametrize("given", [{}, {"PMI_FD": "x"}, {"PMI_FD": "1000000"}])
+def test_without_a_connection_there_is_no_relay(given: dict[str, str]) -> None:
+    environment = dict(given)
+    Relay(environment).begin()
+    assert environment == given

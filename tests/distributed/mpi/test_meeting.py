@@ -8,6 +8,7 @@ import json
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from plugrad import distributed as dist
 from plugrad_distributed.errors import DistError, DistNetworkError, DistTimeoutError
+from plugrad_distributed.launching import pmi
 from plugrad_distributed.launching.meeting import met
 from plugrad_distributed.launching.pmi import mapping
 from plugrad_distributed.launching.rendezvous import PORTS_AFTER, Rendezvous, rendezvous_of
@@ -233,10 +235,44 @@ def test_a_rank_that_is_killed_while_mpi_starts_is_named_at_once(
         assert waited < 60
 
 
+@needs_mpi
+def test_no_names_of_memory_stay_when_a_rank_is_killed_while_mpi_starts(
+    tmp_path: Path, port: int
+) -> None:
+    program = Path(__file__).with_name("starting_program.py")
+    outcome = run(program, 2, str(port), folder=tmp_path, by_itself=True, limit=LIMIT)
+    names = outcome.value(0)
+    assert names
+    assert outcome.value(1) == "init_process_group() on rank 1: rank 0 ended while MPI started"
+    # The server ends after the ranks.
+    end = time.monotonic() + 10
+    while any(Path(name).exists() for name in names) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not [name for name in names if Path(name).exists()]
+
+
+def test_only_the_names_of_a_program_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # "892f507a" is what MPICH 5.0.2 made of the name below.
+    names = ["mpich_shm_892f507a_0", "mpich_shm_892f507a_12", "mpich_vci_892f507a_0"]
+    others = [
+        "mpich_shm_892f507_0",
+        "mpich_shm_1892f507a_0",
+        "mpich_shm_1e73_0",
+        "other_892f507a_0",
+    ]
+    for name in (*names, *others):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(pmi, "_MEMORY", str(tmp_path))
+    pmi.forget_memory("kvs_4389_0_541106106_vm")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)
+
+
 def watched_start(start: Callable[[], Any], limit: float = 20.0) -> tuple[Any, socket.socket]:
     """What a watched start gives or ends with, and the server's end of the rank's connection."""
     server, connection = socket.socketpair()
-    with watched(connection, 3, limit):
+    with watched(connection, 3, limit, "plugrad_test"):
         return started(start), server
 
 
@@ -272,7 +308,7 @@ def test_a_start_that_waits_or_fails_after_a_rank_has_ended_names_it(
         server.sendall(word)
         server.close()
         with pytest.raises(DistNetworkError, match=f"rank 3: {told} while MPI started"):  # noqa: SIM117
-            with watched(connection, 3, 20.0):
+            with watched(connection, 3, 20.0, "plugrad_test"):
                 started(start)
 
 

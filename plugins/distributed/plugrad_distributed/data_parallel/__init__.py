@@ -4,5 +4,5 @@
 `distributed` is the module that wraps a model, `arguments` checks its arguments, `mixed_precision`
 calls the model in another dtype, `module_states` gives all ranks the same initial state,
 `overlapping` updates parameters during backward, `sync_batch_norm` normalises over the batches of
-all ranks.
+all ranks. `delayed` averages the gradients of some parameters together.
 """

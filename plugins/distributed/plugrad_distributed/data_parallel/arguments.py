@@ -18,20 +18,27 @@ __all__ = [
     "check_comm_hook",
     "check_mixed_precision",
     "check_parameters",
+    "checked_delays",
     "group_of",
-    "refuse",
 ]
 
 DEFAULT_BUCKET_MB = 25
 
 
-def refuse(**given: object) -> None:
-    """Reject PyTorch's arguments that are not supported."""
-    for name, value in given.items():
-        if value is not None:
-            raise NotImplementedError(
-                f"DistributedDataParallel: {name} must be None, got {type(value).__name__}"
-            )
+def checked_delays(named: Any, trigger: Any) -> list[tuple[str, Tensor]]:
+    """The arguments `delay_all_reduce_named_params` and `param_to_hook_all_reduce`; a list of the
+    former, empty without it."""
+    if (named is None) != (trigger is None):
+        raise ValueError(
+            "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the same "
+            "time."
+        )
+    if trigger is not None and not (isinstance(trigger, Tensor) and trigger.requires_grad):
+        raise ValueError(
+            "DistributedDataParallel: param_to_hook_all_reduce must be a parameter that requires "
+            f"grad, got {trigger!r}"
+        )
+    return [(str(name), parameter) for name, parameter in named or ()]
 
 
 def group_of(process_group: Any, device_mesh: Any) -> ProcessGroup:

@@ -15,9 +15,10 @@ from plugrad_distributed.data_parallel.arguments import (
     check_comm_hook,
     check_mixed_precision,
     check_parameters,
+    checked_delays,
     group_of,
-    refuse,
 )
+from plugrad_distributed.data_parallel.delayed import DelayedReduction
 from plugrad_distributed.data_parallel.joining import DDPJoinHook, common_rank, sum_over
 from plugrad_distributed.data_parallel.mixed_precision import (
     LowPrecision,
@@ -70,7 +71,11 @@ class DistributedDataParallel(Module, Joinable):
         bucket_cap_mb_list: the sizes of the first buckets; `bucket_cap_mb` is the size of all
             others.
         forward_sync_buffers: as `broadcast_buffers`, but only before forward.
-        delay_all_reduce_named_params, param_to_hook_all_reduce: not supported; must be None.
+        delay_all_reduce_named_params: parameters and their names in the module, whose gradients are
+            averaged together, once that of `param_to_hook_all_reduce` arrives. Its gradient must be
+            later than theirs. Communication hooks, `static_graph`, `find_unused_parameters` and
+            joins are not for them.
+        param_to_hook_all_reduce: see `delay_all_reduce_named_params`.
         mixed_precision: the dtypes of forward and backward, of averages, and of buffers: see
             `_MixedPrecision`.
         skip_all_reduce_unused_params, batched_grad_copy: accepted and ignored.
@@ -105,8 +110,8 @@ class DistributedDataParallel(Module, Joinable):
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
-        delay_all_reduce_named_params: None = None,
-        param_to_hook_all_reduce: None = None,
+        delay_all_reduce_named_params: Sequence[tuple[str, Tensor]] | None = None,
+        param_to_hook_all_reduce: Tensor | None = None,
         mixed_precision: _MixedPrecision | None = None,
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
@@ -116,15 +121,14 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         Module.__init__(self)
         Joinable.__init__(self)
-        refuse(
-            delay_all_reduce_named_params=delay_all_reduce_named_params,
-            param_to_hook_all_reduce=param_to_hook_all_reduce,
-        )
+        delayed = checked_delays(delay_all_reduce_named_params, param_to_hook_all_reduce)
         check_mixed_precision(mixed_precision)
         self.process_group = group_of(process_group, device_mesh)
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self.parameters_to_ignore.update(name for name, _ in delayed)
         self.module = module
         own = [p for _, p in self._named(module.named_parameters())]
+        own += [p for _, p in delayed]
         check_parameters(own)
         self._place(own, device_ids, output_device)
         self.dim = dim
@@ -150,14 +154,23 @@ class DistributedDataParallel(Module, Joinable):
         self.mixed_precision = mixed_precision
         self._low_precision: LowPrecision | None = None
         self.reducer: Reducer | None = None
+        self._delayed: DelayedReduction | None = None
         # Hooks and buckets are needed only with several ranks.
         if self.process_group.size() > 1:
             if init_sync:
                 check_same_parameters(self._reduced_parameters(), self.process_group)
                 self._send_states(0, buffers=at_init)
             self._make_reducer()
+            if delayed and param_to_hook_all_reduce is not None:
+                self._delay(delayed, param_to_hook_all_reduce, init_sync)
         if mixed_precision is not None:
             self._prepare_precision(mixed_precision)
+
+    def _delay(self, named: list[tuple[str, Tensor]], trigger: Tensor, init_sync: bool) -> None:
+        if init_sync:
+            check_same_parameters(named, self.process_group)
+            broadcast_coalesced([p.detach() for _, p in named], self.process_group, 0)
+        self._delayed = DelayedReduction(named, trigger, self.process_group)
 
     def _prepare_precision(self, dtypes: _MixedPrecision) -> None:
         if dtypes.param_dtype is not None:
@@ -277,6 +290,8 @@ class DistributedDataParallel(Module, Joinable):
             sum_over(self, int(self.require_backward_grad_sync))
 
     def _after(self, reducer: Reducer, output: Any) -> Any:
+        if self._delayed is not None:
+            self._delayed.expecting = self.require_backward_grad_sync
         if not (plugrad.is_grad_enabled() and self.require_backward_grad_sync):
             self.require_forward_param_sync = False
             unfinished_static = False
@@ -346,6 +361,8 @@ class DistributedDataParallel(Module, Joinable):
                 "forward passes run ahead of backward"
             )
         self.require_forward_param_sync = True
+        if self._delayed is not None:
+            self._delayed.expecting = True
         if self.reducer is not None:
             self.reducer.prepare(find_tensors(outputs) if self.reducer.find_unused else ())
 
@@ -375,6 +392,11 @@ class DistributedDataParallel(Module, Joinable):
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """The hook for `Join`; it takes the keyword `divide_by_initial_world_size`."""
+        if self._delayed is not None:
+            raise ValueError(
+                "DistributedDataParallel: a module with delay_all_reduce_named_params cannot join: "
+                "ranks without inputs could not take part in their reduction"
+            )
         self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
         return DDPJoinHook(self)
 
@@ -450,6 +472,11 @@ class DistributedDataParallel(Module, Joinable):
                 "passed process_group argument to DDP constructor"
             )
         state = self.__dict__.copy()
+        if self._delayed is not None:
+            raise RuntimeError(
+                "DistributedDataParallel: a module with delay_all_reduce_named_params cannot be "
+                "pickled"
+            )
         del state["process_group"], state["reducer"]
         return state
 

@@ -56,7 +56,7 @@ def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]
     connection = _find(place, rank, size, end, limit)
     for_mpi = _second(connection, place, rank, end)
     try:
-        _hear(connection, place, rank, end)
+        table = _hear(connection, place, rank, end)
     except BaseException:
         if for_mpi is not None:
             for_mpi.close()
@@ -71,7 +71,7 @@ def met(place: Rendezvous, rank: int, size: int, limit: float) -> Iterator[None]
     before = {name: os.environ.pop(name) for name in (*told, *_OTHERS) if name in os.environ}
     os.environ.update(told)
     try:
-        with watched(connection, rank, max(limit, MPI_START)):
+        with watched(connection, rank, max(limit, MPI_START), table):
             yield
     finally:
         # Programs that this one starts are not ranks.
@@ -172,15 +172,15 @@ def _try(host: str, port: int, name: str, told: str) -> tuple[socket.socket | No
     return None, f"another program listens at {host}:{port}"
 
 
-def _hear(connection: socket.socket, place: Rendezvous, rank: int, end: float) -> None:
-    """Wait until the server reports that all ranks have arrived."""
+def _hear(connection: socket.socket, place: Rendezvous, rank: int, end: float) -> str:
+    """Wait until the server reports that all ranks have arrived; the name of MPICH's table."""
     connection.settimeout(max(end - time.monotonic(), 0.0) + LATER)
     try:
         word = next_line(connection)
     except OSError:
         word = ""
-    if word == "go":
-        return
+    if word.startswith("go "):
+        return word.removeprefix("go ")
     connection.close()
     why = word.removeprefix("no ") or f"rank 0, which others meet at, has ended at {place}"
     kind = DistTimeoutError if "did not come within" in why else DistNetworkError

@@ -8,8 +8,8 @@ MPICH talks over a second connection of each rank, while the first one tells of 
              first connection                     second connection
     server   "plugrad-meeting 1 NAME SIZE"        "plugrad-meeting 1 NAME SIZE"
     rank     "RANK SIZE HOST"                     "mpi RANK"
-    server   "go", once all have come, or
-             "no WHY"
+    server   "go TABLE", once all have come,
+             or "no WHY"
     MPICH                                         "cmd=init pmi_version=1 pmi_subversion=1", ...
     server   "lost RANK", if one has ended        as in MPICH's `src/pmi`
     rank     "started", once MPI has
@@ -18,6 +18,7 @@ MPICH talks over a second connection of each rank, while the first one tells of 
 from __future__ import annotations
 
 import contextlib
+import glob
 import itertools
 import os
 import secrets
@@ -28,13 +29,14 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["FOR_MPI", "GREETING", "Server", "mapping"]
+__all__ = ["FOR_MPI", "GREETING", "Server", "forget_memory", "mapping"]
 
 GREETING = "plugrad-meeting 1"
 # What a rank says by the connection that it gives to MPICH, with its number.
 FOR_MPI = "mpi"
 # Bytes of a line: longer ones are no rank's.
 LONGEST = 1 << 16
+_MEMORY = "/dev/shm"
 # For how many seconds late ranks are told why the meeting failed.
 LINGER = 1.0
 # The longest table name, key and value, in characters. MPICH splits longer values. A line,
@@ -60,6 +62,28 @@ def mapping(hosts: Sequence[str]) -> str:
         else:
             blocks.append((number, 1, count))
     return "(vector," + ",".join("({},{},{})".format(*block) for block in blocks) + ")"
+
+
+def forget_memory(kvs: str) -> None:
+    """Remove the names of the memory that the ranks of a program share on this machine, once MPI
+    will not start or all have ended. After MPI's start the ranks remove them; a rank that is killed
+    before leaves them.
+
+    MPICH 5 names memory after the hash FNV-1a of the table's name, with 32 bits. So no other
+    program loses its names, unless it has the same hash and just starts. Of a release with other
+    names, none is removed.
+
+    Args:
+        kvs: the name of the table, which differs for each program.
+    """
+    number = 2166136261
+    for byte in kvs.encode():
+        number = (number ^ byte) * 16777619 & 0xFFFFFFFF
+    for kind in ("shm", "vci"):
+        # The last number is that of the machine.
+        for path in glob.glob(f"{_MEMORY}/mpich_{kind}_{number:x}_*"):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 class Client:
@@ -137,7 +161,13 @@ class Server:
         }
 
     def run(self) -> None:
-        """Serve."""
+        """Serve, until all ranks have ended."""
+        try:
+            self._serve()
+        finally:
+            forget_memory(self._kvs)
+
+    def _serve(self) -> None:
         while not self._over:
             left = None if self._met else max(self._end - time.monotonic(), 0.0)
             for key, _ in self._selector.select(left):
@@ -262,7 +292,7 @@ class Server:
         hosts = [self._hosts[rank] for rank in range(self._size)]
         self._table["PMI_process_mapping"] = mapping(hosts)
         for client in self._coming.values():
-            client.say("go")
+            client.say(f"go {self._kvs}")
 
     # MPICH's requests
 

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from plugrad_distributed.carriers.placement import local_place, place
+from plugrad_distributed.launching.pmi import forget_memory
+from plugrad_distributed.launching.relay import Relay
 
 __all__ = ["ADDRESS", "LAUNCHED", "PATIENCE", "PREFIX", "main"]
 
@@ -116,9 +118,10 @@ def main() -> int:
     environment[LAUNCHED] = "1"
     rank = int(place_of_rank.get("RANK", "0"))
     launcher = _Launcher(address, rank)
+    relay = Relay(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe = subprocess.PIPE if prefix else None
-    # MPI's own connection to mpiexec is an open file that the program must inherit.
+    # MPI's own connection is an open file that the program must inherit.
     child = subprocess.Popen(
         sys.argv[1:],
         env=environment,
@@ -128,6 +131,7 @@ def main() -> int:
         preexec_fn=_prepare,
         process_group=0,
     )
+    relay.begin()
     # Popen sends nothing to a child that has ended.
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     threads = []
@@ -148,6 +152,9 @@ def main() -> int:
     launcher.say(code=code)
     alone = launcher.over.is_set()
     launcher.over.wait()
+    if relay.name:
+        # A rank that was killed while MPI started has left them.
+        forget_memory(relay.name)
     # The launcher already has the exit code; mpiexec would print a message about it.
     return 0 if not alone else code if code >= 0 else 128 - code
 

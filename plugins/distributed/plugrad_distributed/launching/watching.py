@@ -8,6 +8,7 @@ thread that asked for it listens to the server of the meeting:
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import socket
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 
 from plugrad_distributed.errors import DistNetworkError, DistTimeoutError
 from plugrad_distributed.launching.connections import next_line, readable
+from plugrad_distributed.launching.pmi import forget_memory
 
 __all__ = ["init_mpi", "is_watched", "started", "watched"]
 
@@ -30,7 +32,8 @@ T = TypeVar("T")
 class _Watch:
     """The rank's connection to the server of the meeting, while MPI starts."""
 
-    def __init__(self, connection: socket.socket, rank: int, limit: float) -> None:
+    def __init__(self, connection: socket.socket, rank: int, limit: float, table: str) -> None:
+        self._table = table
         self._connection = connection
         self._rank = rank
         self._limit = limit
@@ -69,6 +72,7 @@ class _Watch:
             return
         if self._connection in ready:
             raise self._lost()
+        self._forget_memory()
         raise DistTimeoutError(
             f"init_process_group() on rank {self._rank}: MPI did not start within {self._limit:g} s"
         )
@@ -78,7 +82,14 @@ class _Watch:
         if isinstance(error, Exception) and readable((self._connection,), NEWS):
             raise self._lost() from error
 
+    def _forget_memory(self) -> None:
+        """MPI will not start. Its thread, which still waits, may create names until the end of this
+        process."""
+        forget_memory(self._table)
+        atexit.register(forget_memory, self._table)
+
     def _lost(self) -> DistNetworkError:
+        self._forget_memory()
         self._connection.settimeout(NEWS)
         word = ""
         with contextlib.suppress(OSError):
@@ -99,15 +110,16 @@ _watches: list[_Watch] = []
 
 
 @contextlib.contextmanager
-def watched(connection: socket.socket, rank: int, limit: float) -> Iterator[None]:
+def watched(connection: socket.socket, rank: int, limit: float, table: str) -> Iterator[None]:
     """Within it, what `started` runs is ended by an error if a rank ends or after a limit.
 
     Args:
         connection: to the server of the meeting; it is closed at the end.
         rank: this process's number.
         limit: in seconds.
+        table: MPICH's name for the program.
     """
-    watch = _Watch(connection, rank, limit)
+    watch = _Watch(connection, rank, limit, table)
     _watches.append(watch)
     try:
         with connection:
