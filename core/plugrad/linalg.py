@@ -240,13 +240,26 @@ def norm(
 
 @explains(name="linalg_vecdot")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
-    """The dot products of vectors along a dimension; `x` is conjugated."""
+    """The dot products of vectors along a dimension; `x` is conjugated.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> plugrad.linalg.vecdot(x, x)
+    tensor([ 5., 25.])
+    """
     found = (x.conj() * y).sum(dim)
     return found if out is None else _write("vecdot", out, found)
 
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """The product of several matrices, from left to right; the outer ones may be vectors."""
+    """The product of several matrices, from left to right; the outer ones may be vectors.
+
+    >>> import plugrad
+    >>> a, b, c = plugrad.ones(2, 3), plugrad.ones(3, 4), plugrad.ones(4, 1)
+    >>> plugrad.linalg.multi_dot([a, b, c])
+    tensor([[12.],
+            [12.]])
+    """
     found = functools.reduce(matmul, tensors)
     return found if out is None else _write("multi_dot", out, found)
 

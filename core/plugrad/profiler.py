@@ -36,14 +36,26 @@ def __dir__() -> list[str]:
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be measured; see `supported_activities`."""
+    """What can be measured; see `supported_activities`.
+
+    >>> from plugrad.profiler import ProfilerActivity, profile
+    >>> with profile(activities=[ProfilerActivity.CPU]) as prof:
+    ...     pass
+    >>> len(prof.events())
+    0
+    """
 
     CPU = 0
     CUDA = 3
 
 
 class ProfilerAction(enum.Enum):
-    """The action of a schedule for a step."""
+    """The action of a schedule for a step.
+
+    >>> from plugrad.profiler import ProfilerAction, schedule
+    >>> schedule(wait=0, warmup=0, active=1)(0) is ProfilerAction.RECORD_AND_SAVE
+    True
+    """
 
     NONE = 0
     WARMUP = 1
@@ -55,12 +67,22 @@ RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def kineto_available() -> bool:
-    """Whether PyTorch's library for tracing is available: never."""
+    """Whether PyTorch's library for tracing is available: never.
+
+    >>> from plugrad.profiler import kineto_available
+    >>> kineto_available()
+    False
+    """
     return False
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What this profiler measures: time on the host."""
+    """What this profiler measures: time on the host.
+
+    >>> from plugrad.profiler import supported_activities
+    >>> supported_activities()
+    {<ProfilerActivity.CPU: 0>}
+    """
     return {ProfilerActivity.CPU}
 
 
@@ -189,17 +211,47 @@ class profile(Scope):
         def __enter__(self) -> Self: ...
 
     def start(self) -> None:
-        """Begin with step 0."""
+        """Begin with step 0.
+
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> prof = profile()
+        >>> prof.start()
+        >>> _ = plugrad.ones(2) * 2
+        >>> prof.stop()
+        >>> [event.name for event in prof.events()]
+        ['plugrad::ones', 'plugrad::mul']
+        """
         self._go_on()
 
     def step(self) -> None:
-        """The next step begins."""
+        """The next step begins.
+
+        >>> import plugrad
+        >>> from plugrad.profiler import profile, schedule
+        >>> with profile(schedule=schedule(wait=1, warmup=0, active=1)) as prof:
+        ...     for _ in range(2):
+        ...         y = plugrad.ones(2) * 2
+        ...         prof.step()
+        >>> [event.name for event in prof.events()]
+        ['ProfilerStep*', 'plugrad::ones', 'plugrad::mul']
+        """
         self._close_label()
         self.step_num += 1
         self._go_on()
 
     def stop(self) -> None:
-        """End the recording."""
+        """End the recording.
+
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> x = plugrad.ones(2)
+        >>> prof = profile(on_trace_ready=lambda prof: print(len(prof.events()), "event"))
+        >>> prof.start()
+        >>> y = x.exp()
+        >>> prof.stop()
+        1 event
+        """
         self._close_label()
         if self.current_action in RECORDING:
             self._complete()
@@ -247,7 +299,16 @@ class profile(Scope):
         return html.escape(repr(self)) if self._window is None else self._window._repr_html_()
 
     def events(self) -> EventList | Any:
-        """The events of the last recording."""
+        """The events of the last recording.
+
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> x = plugrad.ones(2, requires_grad=True)
+        >>> with profile() as prof:
+        ...     y = x.exp()
+        >>> [event.name for event in prof.events()]
+        ['plugrad::exp']
+        """
         return self._finished().function_events
 
     def key_averages(
@@ -256,19 +317,66 @@ class profile(Scope):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """One average for all events of a name; see `EventList.key_averages`."""
+        """One average for all events of a name; see `EventList.key_averages`.
+
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> x = plugrad.ones(2)
+        >>> with profile() as prof:
+        ...     y = x.exp() + x.exp()
+        >>> [(average.key, average.count) for average in prof.key_averages()]
+        [('plugrad::exp', 2), ('plugrad::add', 1)]
+        """
         return self._finished().key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write a trace that https://ui.perfetto.dev and chrome://tracing show."""
+        """Write a trace that https://ui.perfetto.dev and chrome://tracing show.
+
+        >>> import json, os, tempfile
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> with profile() as prof:
+        ...     _ = plugrad.ones(2).exp()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "trace.json")
+        ...     prof.export_chrome_trace(path)
+        ...     with open(path) as file:
+        ...         events = json.load(file)["traceEvents"]
+        >>> any(event["name"] == "plugrad::exp" for event in events)
+        True
+        """
         self._finished().export_chrome_trace(path)
 
     def export_html(self, path: str) -> None:
-        """Write a page: a flame graph for each thread, and memory with ``profile_memory=True``."""
+        """Write a page: a flame graph for each thread, and memory with ``profile_memory=True``.
+
+        >>> import os, tempfile
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> with profile() as prof:
+        ...     _ = plugrad.ones(2).exp()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "profile.html")
+        ...     prof.export_html(path)
+        ...     print(os.path.getsize(path) > 1000)
+        True
+        """
         self._finished().export_html(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write a line per event, for flame graphs; only with `with_stack=True`."""
+        """Write a line per event, for flame graphs; only with `with_stack=True`.
+
+        >>> import os, tempfile
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> with profile(with_stack=True) as prof:
+        ...     _ = plugrad.ones(1000).exp()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "stacks.txt")
+        ...     prof.export_stacks(path, "self_cpu_time_total")
+        ...     print(os.path.exists(path))
+        True
+        """
         self._finished().export_stacks(path, metric)

@@ -71,21 +71,53 @@ class Generator(metaclass=_GeneratorType):
         return find_backend(place.type).new_generator(place.index or 0)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start again from a seed in [-2**63, 2**64); returns the generator."""
+        """Start again from a seed in [-2**63, 2**64); returns the generator.
+
+        >>> import plugrad
+        >>> plugrad.Generator().manual_seed(7).initial_seed()
+        7
+        """
         raise NotImplementedError
 
     def seed(self) -> int:
-        """Start again from a seed that the operating system picks; returns it."""
+        """Start again from a seed that the operating system picks; returns it.
+
+        >>> import plugrad
+        >>> generator = plugrad.Generator()
+        >>> generator.seed() == generator.initial_seed()
+        True
+        """
         raise NotImplementedError
 
     def initial_seed(self) -> int:
-        """The seed that the stream started from."""
+        """The seed that the stream started from.
+
+        >>> import plugrad
+        >>> generator = plugrad.Generator().manual_seed(7)
+        >>> _ = plugrad.rand(3, generator=generator)
+        >>> generator.initial_seed()
+        7
+        """
         raise NotImplementedError
 
     def get_state(self) -> Any:
-        """The state, as bytes (uint8) in host memory."""
+        """The state, as bytes (uint8) in host memory.
+
+        >>> import plugrad
+        >>> plugrad.Generator().get_state().dtype
+        plugrad.uint8
+        """
         raise NotImplementedError
 
     def set_state(self, new_state: Any) -> None:
-        """Go on from a state that `get_state` returned."""
+        """Go on from a state that `get_state` returned.
+
+        >>> import plugrad
+        >>> generator = plugrad.Generator()
+        >>> state = generator.get_state()
+        >>> first = plugrad.rand(3, generator=generator)
+        >>> _ = generator.set_state(state)
+        >>> plugrad.equal(plugrad.rand(3, generator=generator), first)
+        True
+        """
         raise NotImplementedError

@@ -517,7 +517,12 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return namespace.array_namespace(api_version)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The tensor on another device, as the array API standard calls `to`."""
+        """The tensor on another device, as the array API standard calls `to`.
+
+        >>> import plugrad
+        >>> plugrad.ones(2, 3).to_device("meta").device
+        device(type='meta')
+        """
         if stream is not None:
             raise ValueError("to_device(): stream must be None, devices have queues of their own")
         return self.to(device)

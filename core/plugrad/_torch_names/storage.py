@@ -44,13 +44,23 @@ class _Storage:
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the memory is a GPU's."""
+        """Whether the memory is a GPU's.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).untyped_storage().is_cuda
+        False
+        """
         return bool(self.device.type == "cuda")
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 if there is none.
 
         Raises RuntimeError if the backend's arrays have no address.
+
+        >>> import plugrad
+        >>> x = plugrad.arange(4)
+        >>> x[2:].untyped_storage().data_ptr() == x.data_ptr()
+        True
         """
         interface = getattr(self._array, "__array_interface__", None)
         if interface is None:
@@ -58,24 +68,51 @@ class _Storage:
         return int(interface["data"][0]) + (self._window.start or 0) if self.nbytes() else 0
 
     def nbytes(self) -> int:
-        """How many bytes there are."""
+        """How many bytes there are.
+
+        >>> import plugrad
+        >>> plugrad.ones(2, 3).untyped_storage().nbytes()
+        24
+        """
         start, stop, _ = self._window.indices(int(self._array.nbytes))
         return stop - start
 
     def size(self) -> int:
-        """How many elements there are: bytes, if the storage is untyped."""
+        """How many elements there are: bytes, if the storage is untyped.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2, 3)
+        >>> x.untyped_storage().size(), x.storage().size()
+        (24, 6)
+        """
         return self.nbytes() // self.element_size()
 
     def element_size(self) -> int:
-        """Bytes per element; 1 if the storage is untyped."""
+        """Bytes per element; 1 if the storage is untyped.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2, 3)
+        >>> x.untyped_storage().element_size(), x.storage().element_size()
+        (1, 4)
+        """
         return self.dtype.itemsize
 
     def get_device(self) -> int:
-        """The index of the device; -1 for the host."""
+        """The index of the device; -1 for the host.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).untyped_storage().get_device()
+        -1
+        """
         return -1 if self.device.is_host else self.device.index or 0
 
     def is_shared(self) -> bool:
-        """Whether other processes see the memory; on a GPU always, as in PyTorch."""
+        """Whether other processes see the memory; on a GPU always, as in PyTorch.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).untyped_storage().is_shared()
+        False
+        """
         return self.is_cuda or is_shared(self._tensor)
 
     def share_memory_(self) -> Self:
@@ -83,6 +120,12 @@ class _Storage:
 
         Raises NotImplementedError if the device's arrays cannot live there, or plugrad-nn, which
         has `plugrad.multiprocessing`, is not installed.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2)
+        >>> _ = x.untyped_storage().share_memory_()
+        >>> x.is_shared()
+        True
         """
         if not self.is_cuda:
             share_memory(self._tensor)
@@ -90,17 +133,32 @@ class _Storage:
         return self
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Whether it is page-locked memory of the host."""
+        """Whether it is page-locked memory of the host.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).untyped_storage().is_pinned()
+        False
+        """
         return bool(self._tensor.is_pinned())
 
     def resizable(self) -> bool:
-        """Whether `resize_` can change how much memory there is: no, an array's is fixed."""
+        """Whether `resize_` can change how much memory there is: no, an array's is fixed.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).untyped_storage().resizable()
+        False
+        """
         return False
 
     def resize_(self, size: int) -> Self:
         """Accept the number of elements that there are.
 
         Raises RuntimeError for another one: the memory belongs to the backend's array.
+
+        >>> import plugrad
+        >>> storage = plugrad.ones(2).storage()
+        >>> storage.resize_(2).size()
+        2
         """
         if size != self.size():
             raise RuntimeError(
@@ -123,7 +181,12 @@ class _Storage:
         return self.__array__().__dlpack_device__()
 
     def tolist(self) -> list[Any]:
-        """The elements, as a list of numbers."""
+        """The elements, as a list of numbers.
+
+        >>> import plugrad
+        >>> plugrad.arange(4).view(2, 2).t().storage().tolist()
+        [0, 1, 2, 3]
+        """
         found: list[Any] = host_array(self._elements()).tolist()
         return found
 
@@ -143,7 +206,15 @@ class _Storage:
             self._write(elements)
 
     def fill_(self, value: Any) -> Self:
-        """Set every element to a number."""
+        """Set every element to a number.
+
+        >>> import plugrad
+        >>> x = plugrad.zeros(2, 2)
+        >>> _ = x[0].storage().fill_(3.0)
+        >>> x
+        tensor([[3., 3.],
+                [3., 3.]])
+        """
         if self.size():
             self[:] = value
         return self
@@ -152,6 +223,12 @@ class _Storage:
         """Take over the bytes of another storage of the same size.
 
         Raises RuntimeError if the sizes differ.
+
+        >>> import plugrad
+        >>> x = plugrad.zeros(2)
+        >>> _ = x.storage().copy_(plugrad.tensor([1.0, 2.0]).storage())
+        >>> x
+        tensor([1., 2.])
         """
         if source.nbytes() != self.nbytes():
             raise RuntimeError(
@@ -162,16 +239,34 @@ class _Storage:
         return self
 
     def clone(self) -> Self:
-        """A storage of its own with the same elements."""
+        """A storage of its own with the same elements.
+
+        >>> import plugrad
+        >>> storage = plugrad.ones(2).storage()
+        >>> storage.clone() == storage, storage.clone().tolist()
+        (False, [1.0, 1.0])
+        """
         return self._of(self._elements().clone().to(self.device))
 
     def to(self, *, device: Any, non_blocking: bool = False) -> Self:
-        """The storage itself if it is on that device, else a copy there."""
+        """The storage itself if it is on that device, else a copy there.
+
+        >>> import plugrad
+        >>> storage = plugrad.ones(2).storage()
+        >>> storage.to(device="cpu") is storage
+        True
+        """
         place = as_device(device)
         return self if place == self.device else self._of(self._elements().clone().to(place))
 
     def cpu(self) -> Self:
-        """The storage itself if it is the host's memory, else a copy there."""
+        """The storage itself if it is the host's memory, else a copy there.
+
+        >>> import plugrad
+        >>> storage = plugrad.ones(2).storage()
+        >>> storage.cpu() is storage
+        True
+        """
         return self.to(device="cpu")
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Self:
@@ -312,6 +407,15 @@ class UntypedStorage(_Storage):
         Raises:
             RuntimeError: the file is shorter.
             OSError: it cannot be opened.
+
+        >>> import os, tempfile
+        >>> import plugrad
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "bytes")
+        ...     with open(path, "wb") as file:
+        ...         _ = file.write(bytes([1, 2, 3]))
+        ...     print(plugrad.UntypedStorage.from_file(path, nbytes=3).tolist())
+        [1, 2, 3]
         """
         if shared:
             with open(filename, "ab") as file:
@@ -330,19 +434,42 @@ class UntypedStorage(_Storage):
         return storage_of(share_numpy(np.frombuffer(data, np.uint8), CPU))
 
     def untyped(self) -> UntypedStorage:
-        """The storage itself."""
+        """The storage itself.
+
+        >>> import plugrad
+        >>> storage = plugrad.ones(2).untyped_storage()
+        >>> storage.untyped() is storage
+        True
+        """
         return self
 
     def new(self) -> UntypedStorage:
-        """A storage without bytes on the same device."""
+        """A storage without bytes on the same device.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).untyped_storage().new().nbytes()
+        0
+        """
         return UntypedStorage(device=self.device)
 
     def type(self) -> str:
-        """The name of the type."""
+        """The name of the type.
+
+        >>> import plugrad
+        >>> plugrad.ones(2).untyped_storage().type()
+        'plugrad.UntypedStorage'
+        """
         return _name(self)
 
     def byteswap(self, dtype: DType) -> None:
-        """Reverse the bytes of each element, of a given dtype, in place."""
+        """Reverse the bytes of each element, of a given dtype, in place.
+
+        >>> import plugrad
+        >>> storage = plugrad.tensor([1, 2], dtype=plugrad.int16).untyped_storage()
+        >>> storage.byteswap(plugrad.int16)
+        >>> storage.tolist()
+        [0, 1, 0, 2]
+        """
         swapped = host_array(self._elements()).reshape(-1, dtype.itemsize)[:, ::-1].reshape(-1)
         self[:] = share_numpy(np.ascontiguousarray(swapped), CPU)
 
@@ -381,11 +508,22 @@ class TypedStorage(_Storage):
         super().__init__(made, made.dtype, slice(None))
 
     def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
+        """The same memory as bytes.
+
+        >>> import plugrad
+        >>> storage = plugrad.ones(2).storage()
+        >>> storage.size(), storage.untyped().size()
+        (2, 8)
+        """
         return storage_of(self._tensor)
 
     def type(self) -> str:
-        """The name of the type, such as ``plugrad.FloatStorage``."""
+        """The name of the type, such as ``plugrad.FloatStorage``.
+
+        >>> import plugrad
+        >>> plugrad.ones(2, dtype=plugrad.int64).storage().type()
+        'plugrad.LongStorage'
+        """
         return str(self._tensor.type()).replace("Tensor", "Storage")
 
     def _of(self, tensor: Any) -> TypedStorage:

@@ -247,6 +247,26 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
 
     Raises:
         ValueError: `device_type` is not a string.
+
+    >>> import plugrad
+    >>> from plugrad.amp import custom_bwd, custom_fwd
+    >>> class Product(plugrad.autograd.Function):
+    ...     @staticmethod
+    ...     @custom_fwd(device_type="cpu")
+    ...     def forward(ctx, a, b):
+    ...         ctx.save_for_backward(a, b)
+    ...         return a @ b
+    ...     @staticmethod
+    ...     @custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         a, b = ctx.saved_tensors
+    ...         print((grad @ b.T).dtype)
+    ...         return grad @ b.T, a.T @ grad
+    >>> x = plugrad.ones(2, 2, requires_grad=True)
+    >>> with plugrad.autocast("cpu"):
+    ...     y = Product.apply(x, plugrad.ones(2, 2))
+    >>> y.sum().backward()
+    plugrad.bfloat16
     """
     _check_device_type(device_type)
     if bwd is None:

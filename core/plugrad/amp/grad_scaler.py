@@ -25,7 +25,13 @@ Tensor = Any
 
 
 class OptState(Enum):
-    """The state of an optimizer's step since the last `update`."""
+    """The state of an optimizer's step since the last `update`.
+
+    >>> import plugrad
+    >>> from plugrad.amp.grad_scaler import OptState
+    >>> [state.name for state in OptState]
+    ['READY', 'UNSCALED', 'STEPPED']
+    """
 
     READY = 0
     UNSCALED = 1
@@ -151,6 +157,11 @@ class GradScaler:
 
         Raises:
             ValueError: something else is among them.
+
+        >>> import plugrad
+        >>> scaler = plugrad.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale(plugrad.tensor(0.5))
+        tensor(4.)
         """
         if not self._enabled:
             return outputs
@@ -179,6 +190,17 @@ class GradScaler:
             AssertionError: nothing was scaled before.
             RuntimeError: it was called already, or after `step`.
             ValueError: gradients are float16, which they are if the parameters are.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Linear(1, 1)
+        >>> optimizer = plugrad.optim.SGD(layer.parameters(), lr=0.1)
+        >>> scaler = plugrad.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale(layer(plugrad.ones(1, 1)).sum()).backward()
+        >>> layer.bias.grad
+        tensor([8.])
+        >>> scaler.unscale_(optimizer)
+        >>> layer.bias.grad
+        tensor([1.])
         """
         if not self._enabled:
             return
@@ -215,6 +237,15 @@ class GradScaler:
         Raises:
             RuntimeError: a `closure` is given, or it was called since the last `update` already.
             AssertionError: no loss was scaled before, or no parameter has a gradient.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(1))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.5)
+        >>> scaler = plugrad.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale((weight * plugrad.inf).sum()).backward()
+        >>> _ = scaler.step(optimizer)  # skipped: the gradient is not finite
+        >>> weight.tolist()
+        [1.0]
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -245,6 +276,16 @@ class GradScaler:
         Raises:
             AssertionError: nothing was scaled, no gradients were checked, or `new_scale` is
                 something else.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(1))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.5)
+        >>> scaler = plugrad.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale((weight * plugrad.inf).sum()).backward()
+        >>> _ = scaler.step(optimizer)
+        >>> scaler.update()
+        >>> scaler.get_scale()
+        4.0
         """
         if not self._enabled:
             return
@@ -282,33 +323,76 @@ class GradScaler:
         tracker.copy_(F.where(due, F.zeros_like(tracker), successes))
 
     def get_scale(self) -> float:
-        """The scale, 1.0 if the scaler is disabled; waits for the device."""
+        """The scale, 1.0 if the scaler is disabled; waits for the device.
+
+        >>> import plugrad
+        >>> plugrad.amp.GradScaler("cpu", init_scale=8.0).get_scale()
+        8.0
+        >>> plugrad.amp.GradScaler("cpu", enabled=False).get_scale()
+        1.0
+        """
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else float(self._scale.item())
 
     def get_growth_factor(self) -> float:
-        """The factor by which the scale grows."""
+        """The factor by which the scale grows.
+
+        >>> import plugrad
+        >>> plugrad.amp.GradScaler("cpu").get_growth_factor()
+        2.0
+        """
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set the factor by which the scale grows."""
+        """Set the factor by which the scale grows.
+
+        >>> import plugrad
+        >>> scaler = plugrad.amp.GradScaler("cpu")
+        >>> scaler.set_growth_factor(4.0)
+        >>> scaler.get_growth_factor()
+        4.0
+        """
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """The factor by which the scale backs off."""
+        """The factor by which the scale backs off.
+
+        >>> import plugrad
+        >>> plugrad.amp.GradScaler("cpu").get_backoff_factor()
+        0.5
+        """
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set the factor by which the scale backs off."""
+        """Set the factor by which the scale backs off.
+
+        >>> import plugrad
+        >>> scaler = plugrad.amp.GradScaler("cpu")
+        >>> scaler.set_backoff_factor(0.25)
+        >>> scaler.get_backoff_factor()
+        0.25
+        """
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many steps that were not skipped the scale grows."""
+        """After how many steps that were not skipped the scale grows.
+
+        >>> import plugrad
+        >>> plugrad.amp.GradScaler("cpu").get_growth_interval()
+        2000
+        """
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many steps that were not skipped the scale grows."""
+        """Set after how many steps that were not skipped the scale grows.
+
+        >>> import plugrad
+        >>> scaler = plugrad.amp.GradScaler("cpu")
+        >>> scaler.set_growth_interval(100)
+        >>> scaler.get_growth_interval()
+        100
+        """
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -318,11 +402,21 @@ class GradScaler:
         return self._init_growth_tracker if tracker is None else int(tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether the scaler does anything."""
+        """Whether the scaler does anything.
+
+        >>> import plugrad
+        >>> plugrad.amp.GradScaler("cpu", enabled=False).is_enabled()
+        False
+        """
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The state as numbers, empty if the scaler is disabled; call it after `update`."""
+        """The state as numbers, empty if the scaler is disabled; call it after `update`.
+
+        >>> import plugrad
+        >>> sorted(plugrad.amp.GradScaler("cpu", init_scale=8.0).state_dict())
+        ['_growth_tracker', 'backoff_factor', 'growth_factor', 'growth_interval', 'scale']
+        """
         if not self._enabled:
             return {}
         return {
@@ -338,6 +432,12 @@ class GradScaler:
 
         Raises:
             RuntimeError: it is empty.
+
+        >>> import plugrad
+        >>> scaler = plugrad.amp.GradScaler("cpu")
+        >>> scaler.load_state_dict(plugrad.amp.GradScaler("cpu", init_scale=8.0).state_dict())
+        >>> scaler.get_scale()
+        8.0
         """
         if not self._enabled:
             return

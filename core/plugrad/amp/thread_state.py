@@ -69,6 +69,12 @@ def set_autocast_enabled(device_type: Any, enabled: Any = _NOT_GIVEN) -> None:
     """Switch autocast on or off for a device type, ``"cuda"`` if only `enabled` is given.
 
     `autocast` does it for a region.
+
+    >>> import plugrad
+    >>> plugrad.set_autocast_enabled("cpu", True)
+    >>> (plugrad.ones(2, 2) @ plugrad.ones(2, 2)).dtype
+    plugrad.bfloat16
+    >>> plugrad.set_autocast_enabled("cpu", False)
     """
     position = 2
     if enabled is _NOT_GIVEN:
@@ -87,6 +93,10 @@ def get_autocast_dtype(device_type: str) -> DType:
 
     By default bfloat16 on the CPU, float16 for CUDA, and for another backend the first one that its
     `autocast_dtypes` names.
+
+    >>> import plugrad
+    >>> plugrad.get_autocast_dtype("cpu")
+    plugrad.bfloat16
     """
     name = _checked_type("get_autocast_dtype", device_type)
     chosen = autocast_state().dtypes.get(name) or default_autocast_dtype(name)
@@ -95,34 +105,77 @@ def get_autocast_dtype(device_type: str) -> DType:
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """Choose that dtype; `autocast` does it for a region."""
+    """Choose that dtype; `autocast` does it for a region.
+
+    >>> import plugrad
+    >>> plugrad.set_autocast_dtype("cpu", plugrad.float16)
+    >>> plugrad.get_autocast_dtype("cpu")
+    plugrad.float16
+    >>> plugrad.set_autocast_dtype("cpu", plugrad.bfloat16)
+    """
     if not isinstance(dtype, DType):
         raise _wrong_type("set_autocast_dtype", "dtype", 2, "plugrad.dtype", dtype)
     choose_autocast_dtype(_checked_type("set_autocast_dtype", device_type), dtype)
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether autocast keeps the casts of leaves till the outermost region ends."""
+    """Whether autocast keeps the casts of leaves till the outermost region ends.
+
+    >>> import plugrad
+    >>> with plugrad.autocast("cpu", cache_enabled=False):
+    ...     plugrad.is_autocast_cache_enabled()
+    False
+    """
     return autocast_state().cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Say whether it does, on this thread."""
+    """Say whether it does, on this thread.
+
+    >>> import plugrad
+    >>> plugrad.set_autocast_cache_enabled(False)
+    >>> plugrad.is_autocast_cache_enabled()
+    False
+    >>> plugrad.set_autocast_cache_enabled(True)
+    """
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
     keep_autocast_casts(enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Clear autocast's cache of casts: the next use of a leaf casts it again."""
+    """Clear autocast's cache of casts: the next use of a leaf casts it again.
+
+    >>> import plugrad
+    >>> weight = plugrad.ones(2, 2, requires_grad=True)
+    >>> with plugrad.autocast("cpu"):
+    ...     before = weight @ plugrad.ones(2)
+    ...     with plugrad.no_grad():
+    ...         _ = weight.mul_(2)
+    ...     plugrad.clear_autocast_cache()
+    ...     after = weight @ plugrad.ones(2)
+    >>> before.tolist(), after.tolist()
+    ([2.0, 2.0], [4.0, 4.0])
+    """
     clear_autocast_casts()
 
 
 def autocast_increment_nesting() -> int:
-    """Note that a region is entered; returns how many this thread is in."""
+    """Note that a region is entered; returns how many this thread is in.
+
+    >>> import plugrad
+    >>> plugrad.autocast_increment_nesting(), plugrad.autocast_decrement_nesting()
+    (1, 0)
+    """
     return change_autocast_nesting(1)
 
 
 def autocast_decrement_nesting() -> int:
-    """Note that a region is left; returns how many this thread is in still."""
+    """Note that a region is left; returns how many this thread is in still.
+
+    >>> import plugrad
+    >>> with plugrad.autocast("cpu"):
+    ...     plugrad.autocast_increment_nesting(), plugrad.autocast_decrement_nesting()
+    (2, 1)
+    """
     return change_autocast_nesting(-1)

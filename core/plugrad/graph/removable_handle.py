@@ -58,7 +58,16 @@ class RemovableHandle(Scope):
             self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extra_dict)
 
     def remove(self) -> None:
-        """Remove the hook; idempotent."""
+        """Remove the hook; idempotent.
+
+        >>> import plugrad
+        >>> x = plugrad.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> handle.remove()
+        >>> (x * 2).sum().backward()
+        >>> x.grad
+        tensor([2., 2.])
+        """
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:

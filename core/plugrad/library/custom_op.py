@@ -171,6 +171,13 @@ class CustomOpDef:
     earlier definition go to the later one.
 
     Its methods register kernels, gradients and other rules, and may be used as decorators.
+
+    >>> import plugrad
+    >>> @plugrad.library.custom_op("demo_def::triple", mutates_args=())
+    ... def triple(x: plugrad.Tensor) -> plugrad.Tensor:
+    ...     return x * 3
+    >>> triple(plugrad.ones(2)), plugrad.ops.demo_def.triple(plugrad.ones(2))
+    (tensor([3., 3.]), tensor([3., 3.]))
     """
 
     @explains(name="CustomOpDef")
@@ -370,7 +377,23 @@ class CustomOpDef:
 
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Scope:
         """Context manager: run the function that `custom_op` was given instead of a backend's
-        kernel (`enabled=False`), or that kernel again (`enabled=True`)."""
+        kernel (`enabled=False`), or that kernel again (`enabled=True`).
+
+        >>> import plugrad
+        >>> @plugrad.library.custom_op("demo_enabled::double", mutates_args=())
+        ... def double(x: plugrad.Tensor) -> plugrad.Tensor:
+        ...     return x * 2
+        >>> @double.register_kernel("cpu")
+        ... def _(x):
+        ...     print("the kernel for the CPU")
+        ...     return x + x
+        >>> double(plugrad.ones(1))
+        the kernel for the CPU
+        tensor([2.])
+        >>> with double.set_kernel_enabled("cpu", False):
+        ...     double(plugrad.ones(1))
+        tensor([2.])
+        """
         disabled = device_type in self._disabled_kernel
         action = "enable" if enabled else "disable"
         if device_type not in self._kernels:
@@ -411,6 +434,21 @@ class CustomOpDef:
 
         Raises:
             RuntimeError: the operator writes to its arguments, or returns nothing.
+
+        >>> import plugrad
+        >>> @plugrad.library.custom_op("demo_gradient::square", mutates_args=())
+        ... def square(x: plugrad.Tensor) -> plugrad.Tensor:
+        ...     return x * x
+        >>> def setup_context(ctx, inputs, output):
+        ...     ctx.save_for_backward(*inputs)
+        >>> def backward(ctx, grad):
+        ...     (x,) = ctx.saved_tensors
+        ...     return 2 * x * grad
+        >>> square.register_autograd(backward, setup_context=setup_context)
+        >>> x = plugrad.tensor([1.0, 3.0], requires_grad=True)
+        >>> square(x).sum().backward()
+        >>> x.grad
+        tensor([2., 6.])
         """
         check_rule(self._op, allow_view=True)
         self._rule.functions = (backward, setup_context, jvp)
@@ -442,7 +480,17 @@ class CustomOpDef:
 
     def register_autocast(self, device_type: str, cast_inputs: DType) -> Any:
         """Define the dtype of the operator's floating inputs within `plugrad.autocast`. See
-        `library.register_autocast`."""
+        `library.register_autocast`.
+
+        >>> import plugrad
+        >>> @plugrad.library.custom_op("demo_cast::double", mutates_args=())
+        ... def double(x: plugrad.Tensor) -> plugrad.Tensor:
+        ...     return x * 2
+        >>> _ = double.register_autocast("cpu", plugrad.bfloat16)
+        >>> with plugrad.autocast("cpu"):
+        ...     double(plugrad.ones(2)).dtype
+        plugrad.bfloat16
+        """
         return add_autocast_rule(self._lib, self._op, device_type, cast_inputs)
 
     @overload
@@ -450,7 +498,18 @@ class CustomOpDef:
     @overload
     def register_vmap(self, func: None = None) -> Callable[[_F], _F]: ...
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """Define the operator's batching rule; may be a decorator. See `library.register_vmap`."""
+        """Define the operator's batching rule; may be a decorator. See `library.register_vmap`.
+
+        >>> import plugrad
+        >>> @plugrad.library.custom_op("demo_mapped::double", mutates_args=())
+        ... def double(x: plugrad.Tensor) -> plugrad.Tensor:
+        ...     return x * 2
+        >>> @double.register_vmap
+        ... def _(info, in_dims, x):
+        ...     return double(x), in_dims[0]
+        >>> plugrad.vmap(double)(plugrad.ones(2, 3)).shape
+        plugrad.Size([2, 3])
+        """
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             add_vmap_rule(self._op, function, self._lib._handles)

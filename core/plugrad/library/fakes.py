@@ -83,6 +83,17 @@ def get_ctx() -> FakeContext:
 
     Raises:
         RuntimeError: no fake is running.
+
+    >>> import plugrad
+    >>> @plugrad.library.custom_op("demo_sizes::positive", mutates_args=())
+    ... def positive(x: plugrad.Tensor) -> plugrad.Tensor:
+    ...     return x[x > 0]
+    >>> @positive.register_fake
+    ... def _(x):
+    ...     count = plugrad.library.get_ctx().new_dynamic_size()
+    ...     return x.new_empty(count)
+    >>> positive(plugrad.tensor([-1.0, 2.0, 3.0]))
+    tensor([2., 3.])
     """
     if _contexts.current is None:
         raise RuntimeError("get_ctx() may only be called inside of a fake (see register_fake)")

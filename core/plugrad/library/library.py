@@ -102,6 +102,11 @@ class Library(Scope):
             SchemaError: the schema cannot be read; the message points at the column.
             RuntimeError: the library is of kind IMPL, or the operator is defined already.
             ValueError: the schema does not fit the tags, or names another namespace.
+
+        >>> import plugrad
+        >>> with plugrad.library.Library("demo_schema", "DEF") as lib:
+        ...     lib.define("scaled(Tensor self, float by=2.0) -> Tensor")
+        'scaled'
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
@@ -208,6 +213,13 @@ class Library(Scope):
         Raises:
             RuntimeError: there is no such operator, or it has a kernel for the key.
             ValueError: `raw` for a key that is not a backend's.
+
+        >>> import plugrad
+        >>> with plugrad.library.Library("demo_impl", "DEF") as lib:
+        ...     _ = lib.define("scaled(Tensor self, float by=2.0) -> Tensor")
+        ...     _ = lib.impl("scaled", lambda array, by: array * by, "CPU")
+        ...     plugrad.ops.demo_impl.scaled(plugrad.ones(2))
+        tensor([2., 2.])
         """
         name = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         return self._impl(op_name, fn, find_key(name), with_keyset, allow_override, raw, None)
@@ -329,7 +341,14 @@ class Library(Scope):
 
     @property
     def owns_namespace(self) -> bool:
-        """Whether it is the namespace's one library of kind DEF."""
+        """Whether it is the namespace's one library of kind DEF.
+
+        >>> import plugrad
+        >>> with plugrad.library.Library("demo_owner", "DEF") as lib:
+        ...     part = plugrad.library.Library("demo_owner", "FRAGMENT")
+        ...     lib.owns_namespace, part.owns_namespace
+        (True, False)
+        """
         return _owners.get(self.ns) is self
 
     def read(self, state: LocalState) -> Any:

@@ -77,6 +77,15 @@ def impl(
         func: the kernel; for a backend it works on arrays, otherwise on tensors.
         raw: False makes a kernel for a backend work on tensors, too.
         lib: the library that owns the kernel; without one it is permanent.
+
+    >>> import plugrad
+    >>> with plugrad.library.Library("demo_keys", "DEF") as lib:
+    ...     _ = lib.define("double(Tensor x) -> Tensor")
+    ...     @plugrad.library.impl("demo_keys::double", "default", lib=lib)
+    ...     def _(x):
+    ...         return x * 2
+    ...     plugrad.ops.demo_keys.double(plugrad.ones(2))
+    tensor([2., 2.])
     """
     namespace, _ = split_name(qualname)
     names = [types] if isinstance(types, str) else list(types)

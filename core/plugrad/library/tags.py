@@ -15,6 +15,12 @@ class Tag(enum.Enum):
     pointwise: computes each element of the result from the arguments' elements at the same place.
     nondeterministic_seeded: draws random numbers from a generator.
     dynamic_output_shape: the shape of the result depends on the data.
+
+    >>> import plugrad
+    >>> with plugrad.library.Library("demo_tags", "DEF") as lib:
+    ...     _ = lib.define("double(Tensor x) -> Tensor", tags=plugrad.library.Tag.pointwise)
+    ...     plugrad.ops.demo_tags.double.default.tags
+    [<Tag.pointwise: 3>]
     """
 
     inplace = enum.auto()

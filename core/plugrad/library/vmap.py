@@ -18,7 +18,19 @@ from plugrad.tensor.calls.annotations import explains
 
 
 class VmapRule:
-    """One operator's rule; `apply` runs it and checks what it returns."""
+    """One operator's rule; `apply` runs it and checks what it returns.
+
+    >>> import plugrad
+    >>> @plugrad.library.custom_op("demo_applied::double", mutates_args=())
+    ... def double(x: plugrad.Tensor) -> plugrad.Tensor:
+    ...     return x * 2
+    >>> @double.register_vmap
+    ... def _(info, in_dims, x):
+    ...     return double(x), in_dims[0]
+    >>> rule = plugrad.library.get_vmap_rule("demo_applied::double")
+    >>> rule.apply(plugrad.library.VmapInfo(batch_size=3), (0,), (plugrad.ones(3),))
+    (tensor([2., 2., 2.]), 0)
+    """
 
     def __init__(self, op: Operator, function: Callable[..., Any]) -> None:
         self.op = op
@@ -119,7 +131,20 @@ def add_vmap_rule(op: Operator, function: Callable[..., Any], kept: list[Any]) -
 
 @explains
 def get_vmap_rule(op: str | Operator) -> VmapRule | None:
-    """The rule that was registered last for an operator (or its qualified name), or None."""
+    """The rule that was registered last for an operator (or its qualified name), or None.
+
+    >>> import plugrad
+    >>> @plugrad.library.custom_op("demo_rule::double", mutates_args=())
+    ... def double(x: plugrad.Tensor) -> plugrad.Tensor:
+    ...     return x * 2
+    >>> plugrad.library.get_vmap_rule("demo_rule::double") is None
+    True
+    >>> @double.register_vmap
+    ... def _(info, in_dims, x):
+    ...     return double(x), in_dims[0]
+    >>> plugrad.library.get_vmap_rule("demo_rule::double") is None
+    False
+    """
     name = op if isinstance(op, str) else op.qualified_name
     rules = _rules.get(name)
     # An operator that was taken back, and its rules with it, may be defined anew.

@@ -124,6 +124,11 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """Namespace -> the functions in it that `__plugrad_function__` may take over.
 
     Namespaces are modules, Tensor, its properties, and the names of modules of plugins.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import get_overridable_functions
+    >>> plugrad.add in get_overridable_functions()[plugrad]
+    True
     """
     package = sys.modules["plugrad"]
     cls = tensor_class()
@@ -152,7 +157,13 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 @functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Public functions that `__plugrad_function__` never sees; modes see some of them."""
+    """Public functions that `__plugrad_function__` never sees; modes see some of them.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import get_ignored_functions
+    >>> plugrad.is_tensor in get_ignored_functions()
+    True
+    """
     from plugrad.overrides.attributes import NOT_OVERRIDABLE
 
     cls = tensor_class()
@@ -168,7 +179,13 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 @functools.cache
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Overridable function -> a function that takes the same arguments and returns -1."""
+    """Overridable function -> a function that takes the same arguments and returns -1.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import get_testing_overrides
+    >>> plugrad.add in get_testing_overrides()
+    True
+    """
     from plugrad._generated import signatures
 
     found: dict[Any, Any] = {}
@@ -202,11 +219,23 @@ def _nowrap() -> frozenset[Any]:
 
 
 def get_default_nowrap_functions() -> frozenset[Callable[..., Any]]:
-    """Functions with results that Tensor's default override does not convert."""
+    """Functions with results that Tensor's default override does not convert.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import get_default_nowrap_functions
+    >>> plugrad.Tensor.grad.__get__ in get_default_nowrap_functions()
+    True
+    """
     return _nowrap()
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether a function is a method of Tensor, or the reader of a property."""
+    """Whether a function is a method of Tensor, or the reader of a property.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import is_tensor_method_or_property
+    >>> is_tensor_method_or_property(plugrad.Tensor.add), is_tensor_method_or_property(plugrad.add)
+    (True, False)
+    """
     name = resolve_name(func)
     return name is not None and name.startswith("plugrad.Tensor.")

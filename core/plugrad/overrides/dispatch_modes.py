@@ -80,7 +80,14 @@ class PlugradDispatchMode(Mode):
 
 
 class BasePlugradDispatchMode(PlugradDispatchMode):
-    """A mode that lets every operator through."""
+    """A mode that lets every operator through.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import BasePlugradDispatchMode
+    >>> with BasePlugradDispatchMode():
+    ...     plugrad.ones(2) + 1
+    tensor([2., 2.])
+    """
 
     def __plugrad_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

@@ -82,7 +82,14 @@ class PlugradFunctionMode(Mode):
 
 
 class BasePlugradFunctionMode(PlugradFunctionMode):
-    """A mode that lets every call through."""
+    """A mode that lets every call through.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import BasePlugradFunctionMode
+    >>> with BasePlugradFunctionMode():
+    ...     plugrad.ones(2) + 1
+    tensor([2., 2.])
+    """
 
     def __plugrad_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -153,11 +160,31 @@ class DisablePlugradFunctionSubclass(_Off):
 
 
 class DisablePlugradFunction(_Off):
-    """Context manager inside which neither classes nor modes override anything."""
+    """Context manager inside which neither classes nor modes override anything.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import DisablePlugradFunction
+    >>> class Logged(plugrad.Tensor):
+    ...     @classmethod
+    ...     def __plugrad_function__(cls, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return super().__plugrad_function__(func, types, args, kwargs)
+    >>> x = plugrad.ones(2).as_subclass(Logged)
+    >>> y = plugrad.exp(x)
+    exp
+    >>> with DisablePlugradFunction():
+    ...     y = plugrad.exp(x)
+    """
 
     level = ALL_OFF
 
 
 def is_plugrad_function_enabled() -> bool:
-    """Whether classes override functions on this thread now."""
+    """Whether classes override functions on this thread now.
+
+    >>> from plugrad.overrides import DisablePlugradFunction, is_plugrad_function_enabled
+    >>> with DisablePlugradFunction():
+    ...     is_plugrad_function_enabled()
+    False
+    """
     return current_state().overrides_off == 0

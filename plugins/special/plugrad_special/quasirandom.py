@@ -188,7 +188,14 @@ class SobolEngine:
         return self.draw(n, out=out, dtype=dtype)
 
     def reset(self) -> Self:
-        """Restart at the first point. Returns the engine itself."""
+        """Restart at the first point. Returns the engine itself.
+
+        >>> import plugrad
+        >>> engine = plugrad.quasirandom.SobolEngine(2)
+        >>> first = engine.draw(3)
+        >>> plugrad.equal(engine.reset().draw(3), first)
+        True
+        """
         self.quasi.copy_(self.shift)
         self.num_generated = 0
         return self

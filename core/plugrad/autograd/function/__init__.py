@@ -145,21 +145,63 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """The operation itself; to be overridden."""
+        """The operation itself; to be overridden.
+
+        >>> import plugrad
+        >>> class Double(plugrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> Double.apply(plugrad.ones(2, requires_grad=True)).grad_fn.name()
+        'DoubleBackward'
+        """
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function."
         )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Fill `ctx` from inputs and outputs, if `forward` does not take it."""
+        """Fill `ctx` from inputs and outputs, if `forward` does not take it.
+
+        >>> import plugrad
+        >>> class Square(plugrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * x
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         ctx.save_for_backward(*inputs)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * grad
+        >>> plugrad.func.grad(lambda x: Square.apply(x).sum())(plugrad.tensor([1.0, 3.0]))
+        tensor([2., 6.])
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     # No function here is called with keywords. Type checkers let a subclass have arguments of its
     # own only where any are taken.
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any, **unused: Any) -> Any:
-        """Compute the arguments' gradients from the outputs' gradients; to be overridden."""
+        """Compute the arguments' gradients from the outputs' gradients; to be overridden.
+
+        >>> import plugrad
+        >>> class Clipped(plugrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x.clone()
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad.clamp(-1, 1)
+        >>> x = plugrad.ones(2, requires_grad=True)
+        >>> (Clipped.apply(x) * 5).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
@@ -169,7 +211,22 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any, **unused: Any) -> Any:
-        """Compute the outputs' tangents from the arguments' tangents; to be overridden."""
+        """Compute the outputs' tangents from the arguments' tangents; to be overridden.
+
+        >>> import plugrad
+        >>> class Double(plugrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         pass
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         return tangent * 2
+        >>> plugrad.func.jvp(Double.apply, (plugrad.ones(2),), (plugrad.tensor([1.0, 10.0]),))[1]
+        tensor([ 2., 20.])
+        """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with "
             "forward mode AD."
@@ -177,7 +234,22 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any, **unused: Any) -> Any:
-        """The operation on arguments with a batch dimension; to be overridden."""
+        """The operation on arguments with a batch dimension; to be overridden.
+
+        >>> import plugrad
+        >>> class Total(plugrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x.sum()
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         pass
+        ...     @staticmethod
+        ...     def vmap(info, in_dims, x):
+        ...         return x.movedim(in_dims[0], 0).reshape(info.batch_size, -1).sum(1), 0
+        >>> plugrad.vmap(Total.apply)(plugrad.arange(6).view(2, 3))
+        tensor([ 3, 12])
+        """
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
             "set generate_vmap_rule=True."
@@ -189,6 +261,18 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
         Tensors become part of the graph if they are the output or elements of an output tuple.
         Anything else is returned unchanged.
+
+        >>> import plugrad
+        >>> class Identity(plugrad.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, name):
+        ...         return x.clone(), name
+        ...     @staticmethod
+        ...     def backward(ctx, grad, _):
+        ...         return grad, None
+        >>> y, name = Identity.apply(plugrad.ones(2, requires_grad=True), "features")
+        >>> y.requires_grad, name
+        (True, 'features')
         """
         return apply_function(cls, Function, args, kwargs)
 

@@ -18,7 +18,15 @@ STACK_METRICS = ("self_cpu_time_total",)
 
 
 class EventList(list[Any]):
-    """A list of `FunctionEvent`s, in the order in which they began, or of averages."""
+    """A list of `FunctionEvent`s, in the order in which they began, or of averages.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.profiler import EventList, profile
+    >>> with profile() as prof:
+    ...     _ = plugrad.ones(2).exp()
+    >>> isinstance(prof.function_events, EventList), len(prof.function_events)
+    (True, 2)
+    """
 
     @explains(name="EventList")
     def __init__(
@@ -42,7 +50,15 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds in all events, each one counted once."""
+        """Microseconds in all events, each one counted once.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> with profile() as prof:
+        ...     _ = plugrad.ones(2).exp()
+        >>> prof.function_events.self_cpu_time_total > 0
+        True
+        """
         return float(sum(event.self_cpu_time_total for event in self))
 
     def table(
@@ -65,6 +81,14 @@ class EventList(list[Any]):
             row_limit: the number of rows to print; -1 or None prints all.
             top_level_events_only: leave out events that ran within another event.
             time_unit: "s", "ms" or "us" for all times; None suits the unit to the number.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> with profile() as prof:
+        ...     _ = plugrad.ones(2).exp()
+        >>> table = prof.function_events.table(sort_by="cpu_time_total", row_limit=5)
+        >>> "plugrad::exp" in table
+        True
         """
         return self._table(
             sort_by,
@@ -118,6 +142,14 @@ class EventList(list[Any]):
             group_by_stack_n: keep apart events that differ in their innermost callers; how many of
                 them.
             group_by_overload_name: keep apart the overloads of an operator.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> with profile(record_shapes=True) as prof:
+        ...     _ = plugrad.ones(2).exp(), plugrad.ones(3).exp()
+        >>> averages = prof.function_events.key_averages(group_by_input_shapes=True)
+        >>> [(one.input_shapes, one.count) for one in averages if one.key == "plugrad::exp"]
+        [([[2]], 1), ([[3]], 1)]
         """
         if not self._tree_built:
             raise AssertionError("Expected tree to be built before calling key_averages")
@@ -150,6 +182,15 @@ class EventList(list[Any]):
 
         What ran within another event counts in `cpu_time_total` twice, in
         `self_cpu_time_total` once.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> x = plugrad.ones(2)
+        >>> with profile() as prof:
+        ...     _ = x.exp(), x.sin()
+        >>> total = prof.function_events.total_average()
+        >>> total.key, total.count
+        ('Total', 2)
         """
         return FunctionEventAvg.total_of(self)
 
@@ -165,7 +206,12 @@ class EventList(list[Any]):
         write_page(path, self, self._context)
 
     def supported_export_stacks_metrics(self) -> list[str]:
-        """What `export_stacks` can weigh stacks by."""
+        """What `export_stacks` can weigh stacks by.
+
+        >>> from plugrad.autograd.profiler import EventList
+        >>> EventList().supported_export_stacks_metrics()
+        ['self_cpu_time_total']
+        """
         return list(STACK_METRICS)
 
     def export_stacks(self, path: str, metric: str) -> None:

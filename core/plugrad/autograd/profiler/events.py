@@ -10,7 +10,15 @@ from plugrad.autograd.profiler.formatting import format_time
 
 
 class DeviceType(enum.Enum):
-    """Where the time of an event was measured."""
+    """Where the time of an event was measured.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.profiler import DeviceType, profile
+    >>> with profile() as prof:
+    ...     _ = plugrad.ones(2).exp()
+    >>> prof.function_events[0].device_type is DeviceType.CPU
+    True
+    """
 
     CPU = 0
 
@@ -19,7 +27,12 @@ class DeviceType(enum.Enum):
 
 
 class Interval:
-    """A stretch of time in microseconds since profiling began."""
+    """A stretch of time in microseconds since profiling began.
+
+    >>> from plugrad.autograd.profiler import Interval
+    >>> Interval(start=10.0, end=14.5).elapsed_us()
+    4.5
+    """
 
     def __init__(self, start: float, end: float) -> None:
         self.start = start
@@ -95,6 +108,15 @@ class FunctionEvent(_Totals):
             another one that began within; it has no children.
         is_user_annotation: it is a `record_function` block.
         kernel: the package and name of the kernel variant that ran, if one did.
+
+    >>> import plugrad
+    >>> from plugrad.autograd.profiler import profile
+    >>> x = plugrad.ones(2, 3, requires_grad=True)
+    >>> with profile(record_shapes=True) as prof:
+    ...     _ = x.exp()
+    >>> event = prof.function_events[0]
+    >>> event.name, event.input_shapes, event.thread, event.scope
+    ('plugrad::exp', [[2, 3]], 1, 0)
     """
 
     def __init__(
@@ -154,14 +176,31 @@ class FunctionEvent(_Totals):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The same without its children; 0 if it is asynchronous."""
+        """The same without its children; 0 if it is asynchronous.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile, record_function
+        >>> with profile() as prof:
+        ...     with record_function("block"):
+        ...         _ = plugrad.ones(1000).exp()
+        >>> block = prof.function_events[0]
+        >>> block.name, block.self_cpu_time_total < block.cpu_time_total
+        ('block', True)
+        """
         if self.is_async:
             return 0.0
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """`cpu_memory_usage` without its children; 0 if it is asynchronous."""
+        """`cpu_memory_usage` without its children; 0 if it is asynchronous.
+
+        >>> from plugrad.autograd.profiler import FunctionEvent
+        >>> block = FunctionEvent(1, "block", 1, 0.0, 9.0, cpu_memory_usage=64)
+        >>> block.append_cpu_child(FunctionEvent(2, "exp", 1, 1.0, 4.0, cpu_memory_usage=40))
+        >>> block.self_cpu_memory_usage
+        24
+        """
         if self.is_async:
             return 0
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
@@ -222,7 +261,14 @@ class FunctionEventAvg(_Totals):
         self.kernel = ""
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
-        """Add an event, or all those of another average, of the same key."""
+        """Add an event, or all those of another average, of the same key.
+
+        >>> from plugrad.autograd.profiler import FunctionEvent, FunctionEventAvg
+        >>> average = FunctionEventAvg()
+        >>> _ = average.add(FunctionEvent(id=1, name="f", thread=1, start_us=0.0, end_us=2.0))
+        >>> average.key, average.count
+        ('f', 1)
+        """
         if not isinstance(other, (FunctionEvent, FunctionEventAvg)):
             raise AssertionError("Expected other to be a FunctionEvent or FunctionEventAvg")
         if self.key is None:
@@ -249,7 +295,13 @@ class FunctionEventAvg(_Totals):
 
     @classmethod
     def total_of(cls, events: list[Any]) -> FunctionEventAvg:
-        """The sums over events of whatever keys; its own key is "Total"."""
+        """The sums over events of whatever keys; its own key is "Total".
+
+        >>> from plugrad.autograd.profiler import FunctionEvent, FunctionEventAvg
+        >>> events = [FunctionEvent(1, "f", 1, 0.0, 2.0), FunctionEvent(2, "g", 1, 2.0, 5.0)]
+        >>> FunctionEventAvg.total_of(events).cpu_time_total
+        5.0
+        """
         total = cls()
         for event in events:
             total._add_numbers(event)

@@ -96,7 +96,16 @@ class profile(Scope):
 
     @property
     def running(self) -> bool:
-        """Whether it records."""
+        """Whether it records.
+
+        >>> from plugrad.autograd.profiler import profile
+        >>> prof = profile()
+        >>> with prof:
+        ...     prof.running
+        True
+        >>> prof.running
+        False
+        """
         return self._state is not None
 
     def _start(self, state: LocalState) -> None:
@@ -154,16 +163,40 @@ class profile(Scope):
 
     @property
     def function_events(self) -> EventList | Any:
-        """All events (an `EventList`); None while the profile is not finished."""
+        """All events (an `EventList`); None while the profile is not finished.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> with profile() as prof:
+        ...     _ = plugrad.ones(2).exp_()
+        >>> [event.name for event in prof.function_events]
+        ['plugrad::ones', 'plugrad::exp_']
+        """
         return self._finished()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds in all events, each one counted once."""
+        """Microseconds in all events, each one counted once.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> with profile() as prof:
+        ...     _ = plugrad.ones(2).exp()
+        >>> prof.self_cpu_time_total > 0
+        True
+        """
         return self._needed().self_cpu_time_total
 
     def table(self, *args: Any, **kwargs: Any) -> str:
-        """One line per event; takes the arguments of `EventList.table`."""
+        """One line per event; takes the arguments of `EventList.table`.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> with profile() as prof:
+        ...     _ = plugrad.ones(2).exp()
+        >>> "plugrad::exp" in prof.table(row_limit=10)
+        True
+        """
         return self._needed().table(*args, **kwargs)
 
     def key_averages(
@@ -172,13 +205,31 @@ class profile(Scope):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """One average for all events of a name; see `EventList.key_averages`."""
+        """One average for all events of a name; see `EventList.key_averages`.
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> x = plugrad.ones(2)
+        >>> with profile() as prof:
+        ...     _ = x.exp(), x.exp()
+        >>> [(average.key, average.count) for average in prof.key_averages()]
+        [('plugrad::exp', 2)]
+        """
         return self._needed().key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
     def total_average(self) -> FunctionEventAvg:
-        """The sums over all events, under the key "Total"."""
+        """The sums over all events, under the key "Total".
+
+        >>> import plugrad
+        >>> from plugrad.autograd.profiler import profile
+        >>> x = plugrad.ones(2)
+        >>> with profile() as prof:
+        ...     _ = x.exp(), x.sin()
+        >>> prof.total_average().count
+        2
+        """
         return self._needed().total_average()
 
     def export_chrome_trace(self, path: str) -> None:

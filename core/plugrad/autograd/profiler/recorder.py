@@ -334,7 +334,15 @@ def _stack(parent: Record | None) -> list[tuple[Any, int]] | None:
 
 
 def is_recording() -> bool:
-    """Whether the calling thread is being profiled."""
+    """Whether the calling thread is being profiled.
+
+    >>> from plugrad.autograd.profiler import is_recording, profile
+    >>> with profile():
+    ...     is_recording()
+    True
+    >>> is_recording()
+    False
+    """
     trace = current_state().trace
     while trace is not None:
         if isinstance(trace, Recorder):

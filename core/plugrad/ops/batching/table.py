@@ -29,6 +29,10 @@ class VmapInfo:
         batch_size: length of the dimension that is mapped over.
         randomness: "error", "different" or "same": whether the elements of the batch may draw
             random numbers, and whether they draw the same ones.
+
+    >>> from plugrad.library import VmapInfo
+    >>> VmapInfo(batch_size=3)
+    VmapInfo(batch_size=3, randomness='error')
     """
 
     # No dataclass: importing plugrad would then import `dataclasses`.

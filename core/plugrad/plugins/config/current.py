@@ -34,6 +34,11 @@ def current_config() -> Config:
 
     Raises:
         ConfigError: environment or file cannot be used.
+
+    >>> import plugrad
+    >>> with plugrad.config.set(device="cpu"):
+    ...     plugrad.config.current_config().device()
+    Setting(value='cpu', source="plugrad.config.set(device='cpu')", layer='code')
     """
     read = _current.read
     if read is None:
@@ -73,7 +78,14 @@ class without_errors(Scope):
 
 
 def reset() -> None:
-    """Undo every `set`, and read environment and file again at the next use."""
+    """Undo every `set`, and read environment and file again at the next use.
+
+    >>> import plugrad
+    >>> _ = plugrad.config.set(prefer=["native"])
+    >>> plugrad.config.reset()
+    >>> plugrad.config.get("prefer") == ["native"]
+    False
+    """
     with Locked(_current.lock):
         _current.from_code = ()
     forget()
@@ -169,5 +181,10 @@ def get(key: str) -> Any:
 
     Raises:
         ConfigError: there is no such key, or no option of that name is set.
+
+    >>> import plugrad
+    >>> with plugrad.config.set(num_threads=2):
+    ...     plugrad.config.get("num_threads")
+    2
     """
     return setting(key).value

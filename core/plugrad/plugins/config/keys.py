@@ -24,6 +24,12 @@ class Setting:
         value: a string, or a tuple of strings; under ``backends.<name>.`` whatever was written.
         source: the variable, or the key and the file.
         layer: "code", "environment", "file" or "default".
+
+    >>> import plugrad
+    >>> with plugrad.config.set(device="cpu"):
+    ...     setting = plugrad.config.current_config().all_settings("device")[0]
+    >>> setting.value, setting.source, setting.layer
+    ('cpu', "plugrad.config.set(device='cpu')", 'code')
     """
 
     value: object

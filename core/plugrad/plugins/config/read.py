@@ -67,6 +67,12 @@ class Config:
         from_file: settings from the file, with ``[backends.foo]`` as ``backends.foo.<option>``.
         file: the file that was read, or None.
         from_code: settings made by `plugrad.config.set`, the newest first.
+
+    >>> import plugrad
+    >>> with plugrad.config.set(device="cpu", num_threads=2):
+    ...     config = plugrad.config.current_config()
+    >>> config.device().value, config.num_threads()
+    ('cpu', 2)
     """
 
     environment: Mapping[str, Setting] = field(default_factory=dict)

@@ -226,6 +226,12 @@ def naive_grad(
     """Gradients of the sum of `outputs` with respect to `inputs`; None where there is no path.
 
     What `plugrad.autograd.grad(..., retain_graph=True, allow_unused=True)` must return.
+
+    >>> import plugrad
+    >>> from plugrad.testing import naive_grad
+    >>> x = plugrad.tensor([1.0, 3.0], requires_grad=True)
+    >>> naive_grad([(x * x).sum()], [x])
+    (tensor([2., 6.]),)
     """
     given = [None] * len(outputs) if grad_outputs is None else grad_outputs
     ones = [plugrad.ones_like(t) if g is None else g for t, g in zip(outputs, given, strict=True)]
@@ -236,7 +242,15 @@ def naive_grad(
 
 @explains
 def naive_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any] | None = None) -> None:
-    """Add gradients to the `.grad` of every leaf, as `plugrad.autograd.backward` must."""
+    """Add gradients to the `.grad` of every leaf, as `plugrad.autograd.backward` must.
+
+    >>> import plugrad
+    >>> from plugrad.testing import naive_backward
+    >>> x = plugrad.tensor([1.0, 3.0], requires_grad=True)
+    >>> naive_backward([(x * x).sum()])
+    >>> x.grad
+    tensor([2., 6.])
+    """
     roots = [gradient_edge(tensor) for tensor in tensors]
     nodes = NaivePass(roots, [], True).needed
     leaves = [node.variable for node in nodes if hasattr(node, "variable")]

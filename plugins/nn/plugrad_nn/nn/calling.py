@@ -117,7 +117,17 @@ class ModuleCalls:
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """`hook(module, args) -> None or changed args` runs before `forward`."""
+        """`hook(module, args) -> None or changed args` runs before `forward`.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.ReLU()
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+        >>> layer(plugrad.tensor([-0.5, 2.0]))
+        tensor([0.5000, 3.0000])
+        >>> handle.remove()
+        >>> layer(plugrad.tensor([-0.5, 2.0]))
+        tensor([0., 2.])
+        """
         options = [(self._forward_pre_hooks_with_kwargs, with_kwargs)]
         return add_hook(self._forward_pre_hooks, hook, prepend, options)
 
@@ -129,7 +139,16 @@ class ModuleCalls:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """`hook(module, args, output) -> None or changed output` runs after `forward`."""
+        """`hook(module, args, output) -> None or changed output` runs after `forward`.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 3), plugrad.nn.ReLU())
+        >>> def show(module, args, output):
+        ...     print(output.shape)
+        >>> handle = model[0].register_forward_hook(show)
+        >>> _ = model(plugrad.ones(4, 2))
+        plugrad.Size([4, 3])
+        """
         options = [
             (self._forward_hooks_with_kwargs, with_kwargs),
             (self._forward_hooks_always_called, always_call),
@@ -137,11 +156,30 @@ class ModuleCalls:
         return add_hook(self._forward_hooks, hook, prepend, options)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(module, grad_output) -> None or changed grad_output` runs before its backward."""
+        """`hook(module, grad_output) -> None or changed grad_output` runs before its backward.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Identity()
+        >>> handle = layer.register_full_backward_pre_hook(lambda module, grads: (grads[0] * 10,))
+        >>> x = plugrad.ones(2, requires_grad=True)
+        >>> layer(x * 1).sum().backward()
+        >>> x.grad
+        tensor([10., 10.])
+        """
         return add_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(module, grad_input, grad_output) -> None or changed grad_input` runs after it."""
+        """`hook(module, grad_input, grad_output) -> None or changed grad_input` runs after it.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Linear(2, 1)
+        >>> _ = plugrad.nn.init.ones_(layer.weight)
+        >>> def show(module, grad_input, grad_output):
+        ...     print(grad_input[0], grad_output[0])
+        >>> handle = layer.register_full_backward_hook(show)
+        >>> layer(plugrad.ones(1, 2, requires_grad=True)).sum().backward()
+        tensor([[1., 1.]]) tensor([[1.]])
+        """
         return self._add_backward_hook(hook, True, prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
@@ -157,7 +195,15 @@ class ModuleCalls:
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Does nothing, whatever the options: a module is compiled as part of a step, by
-        `plugrad.compile` of the function that makes the step."""
+        `plugrad.compile` of the function that makes the step.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Linear(2, 1)
+        >>> model.compile()
+        >>> step = plugrad.compile(lambda x: model(x).sum())
+        >>> step(plugrad.ones(3, 2)).shape
+        plugrad.Size([])
+        """
 
 
 def _watch_last_operator(module: object, hooks: list[Hook], result: Any) -> None:

@@ -59,12 +59,25 @@ class _NumberedModules(Module):
         return iter(self._modules.values())
 
     def append(self, module: Module) -> Any:
-        """Adds a module at the end."""
+        """Adds a module at the end.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 3)).append(plugrad.nn.ReLU())
+        >>> len(model), model[-1]
+        (2, ReLU())
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Adds a module before position `index`."""
+        """Adds a module before position `index`.
+
+        >>> import plugrad
+        >>> layers = plugrad.nn.ModuleList([plugrad.nn.ReLU(), plugrad.nn.Tanh()])
+        >>> _ = layers.insert(1, plugrad.nn.GELU())
+        >>> [type(layer).__name__ for layer in layers]
+        ['ReLU', 'GELU', 'Tanh']
+        """
         if not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         children = list(self._modules.values())
@@ -73,7 +86,13 @@ class _NumberedModules(Module):
         return self
 
     def extend(self, modules: Iterable[Module]) -> Any:
-        """Adds several modules at the end."""
+        """Adds several modules at the end.
+
+        >>> import plugrad
+        >>> layers = plugrad.nn.ModuleList().extend([plugrad.nn.ReLU(), plugrad.nn.Tanh()])
+        >>> len(layers)
+        2
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 f"{type(self).__name__}.extend should be called with an iterable, "
@@ -84,7 +103,13 @@ class _NumberedModules(Module):
         return self
 
     def pop(self, index: int = -1) -> Any:
-        """Removes and returns the module at `index`."""
+        """Removes and returns the module at `index`.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.ReLU(), plugrad.nn.Tanh())
+        >>> model.pop(0), len(model)
+        (ReLU(), 1)
+        """
         module = self[index]
         del self[index]
         return module
@@ -234,27 +259,62 @@ class ModuleDict(Module):
         return key in self._modules
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """The names.
+
+        >>> import plugrad
+        >>> list(plugrad.nn.ModuleDict({"relu": plugrad.nn.ReLU()}).keys())
+        ['relu']
+        """
         return self._modules.keys()
 
     def values(self) -> Iterable[Any]:
-        """The modules."""
+        """The modules.
+
+        >>> import plugrad
+        >>> list(plugrad.nn.ModuleDict({"relu": plugrad.nn.ReLU()}).values())
+        [ReLU()]
+        """
         return self._modules.values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Names and modules."""
+        """Names and modules.
+
+        >>> import plugrad
+        >>> list(plugrad.nn.ModuleDict({"relu": plugrad.nn.ReLU()}).items())
+        [('relu', ReLU())]
+        """
         return self._modules.items()
 
     def pop(self, key: str) -> Any:
-        """Removes and returns one module."""
+        """Removes and returns one module.
+
+        >>> import plugrad
+        >>> heads = plugrad.nn.ModuleDict({"relu": plugrad.nn.ReLU(), "tanh": plugrad.nn.Tanh()})
+        >>> heads.pop("relu"), list(heads)
+        (ReLU(), ['tanh'])
+        """
         return self._modules.pop(key)
 
     def clear(self) -> None:
-        """Removes all modules."""
+        """Removes all modules.
+
+        >>> import plugrad
+        >>> heads = plugrad.nn.ModuleDict({"relu": plugrad.nn.ReLU()})
+        >>> heads.clear()
+        >>> len(heads)
+        0
+        """
         self._modules.clear()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Adds or replaces modules."""
+        """Adds or replaces modules.
+
+        >>> import plugrad
+        >>> heads = plugrad.nn.ModuleDict({"relu": plugrad.nn.ReLU()})
+        >>> heads.update({"tanh": plugrad.nn.Tanh()})
+        >>> list(heads)
+        ['relu', 'tanh']
+        """
         for key, module in dict(modules).items():
             self[key] = module
 
@@ -295,13 +355,24 @@ class ParameterList(Module):
         return iter([self[position] for position in range(len(self))])
 
     def append(self, value: Any) -> ParameterList:
-        """Adds a parameter at the end."""
+        """Adds a parameter at the end.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterList().append(plugrad.ones(2))
+        >>> weights[0].requires_grad
+        True
+        """
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Adds several parameters at the end."""
+        """Adds several parameters at the end.
+
+        >>> import plugrad
+        >>> len(plugrad.nn.ParameterList().extend([plugrad.ones(2), plugrad.zeros(3)]))
+        2
+        """
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 "ParameterList.extend should be called with an iterable, "
@@ -361,55 +432,121 @@ class ParameterDict(Module):
         raise RuntimeError("ParameterDict should not be called.")
 
     def keys(self) -> KeysView[str]:
-        """The names."""
+        """The names.
+
+        >>> import plugrad
+        >>> list(plugrad.nn.ParameterDict({"scale": plugrad.ones(1)}).keys())
+        ['scale']
+        """
         return self._keys.keys()
 
     def values(self) -> Iterable[Any]:
-        """The parameters."""
+        """The parameters.
+
+        >>> import plugrad
+        >>> [value.shape for value in plugrad.nn.ParameterDict({"scale": plugrad.ones(1)}).values()]
+        [plugrad.Size([1])]
+        """
         return (self[key] for key in self._keys)
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Names and parameters."""
+        """Names and parameters.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterDict({"scale": plugrad.ones(1)})
+        >>> [(name, weight.tolist()) for name, weight in weights.items()]
+        [('scale', [1.0])]
+        """
         return ((key, self[key]) for key in self._keys)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The parameter under a name, or `default`."""
+        """The parameter under a name, or `default`.
+
+        >>> import plugrad
+        >>> plugrad.nn.ParameterDict({"scale": plugrad.ones(1)}).get("shift", "none")
+        'none'
+        """
         return getattr(self, key) if key in self else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter under a name, which is `default` if there was none."""
+        """The parameter under a name, which is `default` if there was none.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterDict()
+        >>> weights.setdefault("scale", plugrad.ones(1)).requires_grad, list(weights)
+        (True, ['scale'])
+        """
         if key not in self:
             self[key] = default
         return self[key]
 
     def pop(self, key: str) -> Any:
-        """Removes and returns one parameter."""
+        """Removes and returns one parameter.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterDict({"scale": plugrad.ones(1)})
+        >>> weights.pop("scale").tolist(), len(weights)
+        ([1.0], 0)
+        """
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Removes and returns the last name and parameter."""
+        """Removes and returns the last name and parameter.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterDict({"scale": plugrad.ones(1)})
+        >>> weights["shift"] = plugrad.zeros(1)
+        >>> weights.popitem()[0]
+        'shift'
+        """
         if not self._keys:
             raise KeyError("popitem(): dictionary is empty")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
     def clear(self) -> None:
-        """Removes all parameters."""
+        """Removes all parameters.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterDict({"scale": plugrad.ones(1)})
+        >>> weights.clear()
+        >>> len(weights)
+        0
+        """
         for key in list(self._keys):
             del self[key]
 
     def copy(self) -> ParameterDict:
-        """Another dictionary of the same parameters."""
+        """Another dictionary of the same parameters.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterDict({"scale": plugrad.ones(1)})
+        >>> weights.copy()["scale"] is weights["scale"]
+        True
+        """
         return ParameterDict(OrderedDict(self.items()))
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Another dictionary, with `default` under each of the names."""
+        """Another dictionary, with `default` under each of the names.
+
+        >>> import plugrad
+        >>> made = plugrad.nn.ParameterDict().fromkeys(["scale", "shift"], plugrad.ones(1))
+        >>> list(made)
+        ['scale', 'shift']
+        """
         return ParameterDict((key, default) for key in keys)
 
     def update(self, parameters: Any) -> None:
-        """Adds or replaces parameters; a plain dict's are sorted by name."""
+        """Adds or replaces parameters; a plain dict's are sorted by name.
+
+        >>> import plugrad
+        >>> weights = plugrad.nn.ParameterDict({"scale": plugrad.ones(1)})
+        >>> weights.update({"shift": plugrad.zeros(1)})
+        >>> list(weights)
+        ['scale', 'shift']
+        """
         if not isinstance(parameters, Iterable):
             raise TypeError(
                 "ParametersDict.update should be called with an iterable of key/value pairs, but "

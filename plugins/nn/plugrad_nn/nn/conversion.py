@@ -53,6 +53,12 @@ class ModuleConversion:
         Args:
             non_blocking: may return before copies are done, if the device supports it.
             memory_format: the format of members with 4 and 5 dimensions; only as a keyword.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3).to(plugrad.float64).weight.dtype
+        plugrad.float64
+        >>> plugrad.nn.Linear(2, 3).to("meta").weight.device
+        device(type='meta')
         """
         device, dtype, non_blocking = _parse_to(args, kwargs)
         memory_format = kwargs.get("memory_format")
@@ -80,47 +86,94 @@ class ModuleConversion:
         return self._apply(convert)
 
     def float(self: T) -> T:
-        """Casts floating point members to float32."""
+        """Casts floating point members to float32.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3, dtype=plugrad.float64).float().weight.dtype
+        plugrad.float32
+        """
         return self._cast(plugrad.float32)
 
     def double(self: T) -> T:
-        """Casts floating point members to float64."""
+        """Casts floating point members to float64.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3).double().weight.dtype
+        plugrad.float64
+        """
         return self._cast(plugrad.float64)
 
     def half(self: T) -> T:
-        """Casts floating point members to float16."""
+        """Casts floating point members to float16.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3).half().weight.dtype
+        plugrad.float16
+        """
         return self._cast(plugrad.float16)
 
     def bfloat16(self: T) -> T:
-        """Casts floating point members to bfloat16."""
+        """Casts floating point members to bfloat16.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3).bfloat16().weight.dtype
+        plugrad.bfloat16
+        """
         return self._cast(plugrad.bfloat16)
 
     def _cast(self: T, dtype: plugrad.dtype) -> T:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
     def type(self: T, dst_type: Any) -> T:
-        """Casts all members, whatever their dtype, as `Tensor.type` does."""
+        """Casts all members, whatever their dtype, as `Tensor.type` does.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3).type(plugrad.float64).weight.dtype
+        plugrad.float64
+        """
         return self._apply(lambda t: t.type(dst_type))
 
     def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
         """Moves all members to a device without their values, which are then not set.
 
         This is how a module made on the "meta" device gets memory.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Linear(2, 3, device="meta").to_empty(device="cpu")
+        >>> layer.reset_parameters()
+        >>> layer.weight.device
+        device(type='cpu')
         """
         return self._apply(lambda t: plugrad.empty_like(t, device=device), recurse)
 
     def cpu(self: T) -> T:
-        """Moves all members to the CPU."""
+        """Moves all members to the CPU.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3).cpu().weight.device
+        device(type='cpu')
+        """
         return self._apply(lambda t: t.to("cpu"))
 
     def cuda(self: T, device: Any = None) -> T:
-        """Moves all members to a GPU, by default the current one."""
+        """Moves all members to a GPU, by default the current one.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Linear(2, 3)
+        >>> layer = layer.cuda() if plugrad.cuda.is_available() else layer
+        >>> layer.weight.shape
+        plugrad.Size([3, 2])
+        """
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self: T) -> T:
         """Moves all members, in place, to memory that other processes see.
 
         Raises NotImplementedError if their device's arrays cannot live there.
+
+        >>> import plugrad
+        >>> plugrad.nn.Linear(2, 3).share_memory().weight.is_shared()
+        True
         """
         return self._apply(lambda t: t.share_memory_())
 

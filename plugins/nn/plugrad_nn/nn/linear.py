@@ -63,7 +63,15 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the initial weights again."""
+        """Draws the initial weights again.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Linear(4, 2)
+        >>> _ = plugrad.nn.init.zeros_(layer.weight)
+        >>> layer.reset_parameters()
+        >>> bool((layer.weight.abs() <= 0.5).all()), bool((layer.weight != 0).any())
+        (True, True)
+        """
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
@@ -137,7 +145,14 @@ class Embedding(Module):
             self.weight = Parameter(_weight, not _freeze)
 
     def reset_parameters(self) -> None:
-        """Draws the table again from the standard normal distribution."""
+        """Draws the table again from the standard normal distribution.
+
+        >>> import plugrad
+        >>> table = plugrad.nn.Embedding(3, 2, padding_idx=0)
+        >>> table.reset_parameters()
+        >>> table.weight[0].tolist()
+        [0.0, 0.0]
+        """
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with plugrad.no_grad():
@@ -154,7 +169,13 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A layer over an existing table (V, E), which is not trained unless `freeze` is False."""
+        """A layer over an existing table (V, E), which is not trained unless `freeze` is False.
+
+        >>> import plugrad
+        >>> table = plugrad.nn.Embedding.from_pretrained(plugrad.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> table(plugrad.tensor([1])), table.weight.requires_grad
+        (tensor([[3., 4.]]), False)
+        """
         rows, columns = embeddings.shape
         return cls(
             rows,

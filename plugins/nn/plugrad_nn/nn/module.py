@@ -86,13 +86,28 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         return replica
 
     def extra_repr(self) -> str:
-        """The part of the printed module between its parentheses."""
+        """The part of the printed module between its parentheses.
+
+        >>> import plugrad
+        >>> class Scaled(plugrad.nn.Module):
+        ...     def extra_repr(self):
+        ...         return "factor=2"
+        >>> Scaled()
+        Scaled(factor=2)
+        """
         return ""
 
     # Registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter under `name`; None reserves the name."""
+        """Adds a parameter under `name`; None reserves the name.
+
+        >>> import plugrad
+        >>> module = plugrad.nn.Module()
+        >>> module.register_parameter("weight", plugrad.nn.Parameter(plugrad.ones(2)))
+        >>> [name for name, _ in module.named_parameters()]
+        ['weight']
+        """
         self._check_name("parameter", name, self.__dict__.get("_parameters"))
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -110,7 +125,15 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         )
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a tensor that is state but not trained; `persistent` ones are in `state_dict()`."""
+        """Adds a tensor that is state but not trained; `persistent` ones are in `state_dict()`.
+
+        >>> import plugrad
+        >>> module = plugrad.nn.Module()
+        >>> module.register_buffer("mean", plugrad.zeros(2))
+        >>> module.register_buffer("cache", plugrad.zeros(2), persistent=False)
+        >>> list(module.state_dict()), len(list(module.parameters()))
+        (['mean'], 0)
+        """
         self._check_name("buffer", name, self.__dict__.get("_buffers"))
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -124,14 +147,30 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Adds a child module under `name`."""
+        """Adds a child module under `name`.
+
+        >>> import plugrad
+        >>> module = plugrad.nn.Module()
+        >>> module.add_module("first", plugrad.nn.Linear(2, 3))
+        >>> module.first
+        Linear(in_features=2, out_features=3, bias=True)
+        """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         self._check_name("module", name, self.__dict__.get("_modules"))
         self._modules[name] = registered("module", self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as `add_module`."""
+        """The same as `add_module`.
+
+        >>> import plugrad
+        >>> module = plugrad.nn.Module()
+        >>> module.register_module("first", plugrad.nn.ReLU())
+        >>> module
+        Module(
+          (first): ReLU()
+        )
+        """
         self.add_module(name, module)
 
     def _check_name(self, kind: str, name: object, table: dict[str, Any] | None) -> None:
@@ -225,7 +264,13 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         prefix: str = "",
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, with their dotted names."""
+        """This module and all below it, with their dotted names.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 2), plugrad.nn.ReLU())
+        >>> [name for name, _ in model.named_modules()]
+        ['', '0', '1']
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -238,12 +283,24 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
                 yield from module.named_modules(memo, below, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below it; shared ones once, unless `remove_duplicate` is False."""
+        """This module and all below it; shared ones once, unless `remove_duplicate` is False.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 2), plugrad.nn.ReLU())
+        >>> [type(module).__name__ for module in model.modules()]
+        ['Sequential', 'Linear', 'ReLU']
+        """
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly below this one, with their names."""
+        """The modules directly below this one, with their names.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 2), plugrad.nn.ReLU())
+        >>> [name for name, _ in model.named_children()]
+        ['0', '1']
+        """
         seen: set[Module] = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -251,7 +308,13 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The modules directly below this one."""
+        """The modules directly below this one.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 2), plugrad.nn.ReLU())
+        >>> list(model.children())
+        [Linear(in_features=2, out_features=2, bias=True), ReLU()]
+        """
         for _, module in self.named_children():
             yield module
 
@@ -279,32 +342,60 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Every parameter with its dotted name; shared ones once."""
+        """Every parameter with its dotted name; shared ones once.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 3), plugrad.nn.ReLU())
+        >>> [(name, parameter.shape) for name, parameter in model.named_parameters()]
+        [('0.weight', plugrad.Size([3, 2])), ('0.bias', plugrad.Size([3]))]
+        """
         return self._named_members(
             lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
         )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """All parameters, as an optimizer takes them."""
+        """All parameters, as an optimizer takes them.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Linear(2, 3)
+        >>> sum(parameter.numel() for parameter in model.parameters())
+        9
+        """
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Every buffer with its dotted name."""
+        """Every buffer with its dotted name.
+
+        >>> import plugrad
+        >>> [name for name, _ in plugrad.nn.BatchNorm1d(3).named_buffers()]
+        ['running_mean', 'running_var', 'num_batches_tracked']
+        """
         return self._named_members(
             lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
         )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Every buffer."""
+        """Every buffer.
+
+        >>> import plugrad
+        >>> [buffer.shape for buffer in plugrad.nn.BatchNorm1d(3).buffers()]
+        [plugrad.Size([3]), plugrad.Size([3]), plugrad.Size([])]
+        """
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     @explains
     def get_submodule(self, target: str) -> Module:
-        """The module at the dotted path `target`; the empty string is this module."""
+        """The module at the dotted path `target`; the empty string is this module.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Sequential(plugrad.nn.Linear(2, 3)))
+        >>> model.get_submodule("0.0")
+        Linear(in_features=2, out_features=3, bias=True)
+        """
         module: Module = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -316,7 +407,14 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts `module` at the dotted path `target`; `strict` refuses if there is nothing yet."""
+        """Puts `module` at the dotted path `target`; `strict` refuses if there is nothing yet.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Sequential(plugrad.nn.ReLU()))
+        >>> model.set_submodule("0.0", plugrad.nn.GELU())
+        >>> model.get_submodule("0.0")
+        GELU(approximate='none')
+        """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, Module):
@@ -332,7 +430,13 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
 
     @explains
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at the dotted path `target`."""
+        """The parameter at the dotted path `target`.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 3))
+        >>> model.get_parameter("0.bias").shape
+        plugrad.Size([3])
+        """
         owner, name = self._owner_of(target)
         found = getattr(owner, name)
         if not isinstance(found, Parameter):
@@ -341,7 +445,13 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
 
     @explains
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at the dotted path `target`."""
+        """The buffer at the dotted path `target`.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.BatchNorm1d(3))
+        >>> model.get_buffer("0.running_mean")
+        tensor([0., 0., 0.])
+        """
         owner, name = self._owner_of(target)
         buffer = owner._buffers.get(name)
         if buffer is None:
@@ -359,14 +469,30 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
 
     @explains
     def apply(self: T, fn: Callable[[Module], None]) -> T:
-        """Calls `fn` on every module below, then on this one."""
+        """Calls `fn` on every module below, then on this one.
+
+        >>> import plugrad
+        >>> def zero_bias(module):
+        ...     if isinstance(module, plugrad.nn.Linear):
+        ...         plugrad.nn.init.zeros_(module.bias)
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 3), plugrad.nn.ReLU())
+        >>> _ = model.apply(zero_bias)
+        >>> model[0].bias.tolist()
+        [0.0, 0.0, 0.0]
+        """
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def train(self: T, mode: bool = True) -> T:
-        """Sets training mode, which Dropout and BatchNorm look at."""
+        """Sets training mode, which Dropout and BatchNorm look at.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Dropout(0.5))
+        >>> model.train(False)[0].training, model.train()[0].training
+        (False, True)
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -375,17 +501,37 @@ class Module(ModuleCalls, ModuleState, ModuleConversion):
         return self
 
     def eval(self: T) -> T:
-        """Sets evaluation mode: the same as `train(False)`."""
+        """Sets evaluation mode: the same as `train(False)`.
+
+        >>> import plugrad
+        >>> dropout = plugrad.nn.Dropout(0.5).eval()
+        >>> dropout(plugrad.ones(3))
+        tensor([1., 1., 1.])
+        """
         return self.train(False)
 
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
-        """Freezes (False) or thaws all parameters."""
+        """Freezes (False) or thaws all parameters.
+
+        >>> import plugrad
+        >>> frozen = plugrad.nn.Linear(2, 3).requires_grad_(False)
+        >>> frozen(plugrad.ones(1, 2)).requires_grad
+        False
+        """
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradients of all parameters, or fills them with zeros."""
+        """Drops the gradients of all parameters, or fills them with zeros.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Linear(2, 1)
+        >>> model(plugrad.ones(1, 2)).sum().backward()
+        >>> model.zero_grad()
+        >>> model.bias.grad is None
+        True
+        """
         for parameter in self.parameters():
             if parameter.grad is None:
                 continue

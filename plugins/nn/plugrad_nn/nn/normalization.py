@@ -83,7 +83,17 @@ class NormBase(_Affine):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Resets the running statistics."""
+        """Resets the running statistics.
+
+        >>> import plugrad
+        >>> norm = plugrad.nn.BatchNorm1d(1)
+        >>> _ = norm(plugrad.tensor([[0.0], [10.0]]))
+        >>> norm.running_mean
+        tensor([0.5000])
+        >>> norm.reset_running_stats()
+        >>> norm.running_mean, norm.num_batches_tracked
+        (tensor([0.]), tensor(0))
+        """
         for buffer, value in ((self.running_mean, 0), (self.running_var, 1)):
             if buffer is not None:
                 buffer.fill_(value)

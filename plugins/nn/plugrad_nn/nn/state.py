@@ -62,7 +62,21 @@ class ModuleState:
     _state_hooks: dict[str, OrderedDict[int, Hook]]
 
     def get_extra_state(self) -> Any:
-        """Override together with `set_extra_state` to keep more than tensors in the state dict."""
+        """Override together with `set_extra_state` to keep more than tensors in the state dict.
+
+        >>> import plugrad
+        >>> class Counting(plugrad.nn.Module):
+        ...     calls = 0
+        ...     def get_extra_state(self):
+        ...         return {"calls": self.calls}
+        ...     def set_extra_state(self, state):
+        ...         self.calls = state["calls"]
+        >>> first, second = Counting(), Counting()
+        >>> first.calls = 3
+        >>> _ = second.load_state_dict(first.state_dict())
+        >>> second.calls
+        3
+        """
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
     def set_extra_state(self, state: Any) -> None:
@@ -102,6 +116,11 @@ class ModuleState:
             destination: the mapping to write into; a new one by default.
             prefix: put before every name.
             keep_vars: give the parameters themselves instead of detached tensors.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 3), plugrad.nn.InstanceNorm1d(3))
+        >>> list(model.state_dict())
+        ['0.weight', '0.bias']
         """
         if args:
             warnings.warn(
@@ -143,6 +162,13 @@ class ModuleState:
 
         Raises:
             RuntimeError: names do not match (`strict`) or shapes differ (always); lists them all.
+
+        >>> import plugrad
+        >>> source, target = plugrad.nn.Linear(2, 3), plugrad.nn.Linear(2, 3)
+        >>> target.load_state_dict(source.state_dict())
+        <All keys matched successfully>
+        >>> target.load_state_dict({"weight": source.weight}, strict=False)
+        _IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -292,11 +318,28 @@ class ModuleState:
         return self._state_hooks.setdefault("load_state_dict_post", OrderedDict())
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(module, prefix, keep_vars)` runs before the module writes its state."""
+        """`hook(module, prefix, keep_vars)` runs before the module writes its state.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Linear(2, 1)
+        >>> handle = layer.register_state_dict_pre_hook(lambda *_: print("saving"))
+        >>> list(layer.state_dict())
+        saving
+        ['weight', 'bias']
+        """
         return self._add_state_hook("state_dict_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(module, state_dict, prefix, local_metadata)` may change the state dict in place."""
+        """`hook(module, state_dict, prefix, local_metadata)` may change the state dict in place.
+
+        >>> import plugrad
+        >>> def drop_bias(module, state, prefix, metadata):
+        ...     del state[prefix + "bias"]
+        >>> layer = plugrad.nn.Linear(2, 1)
+        >>> handle = layer.register_state_dict_post_hook(drop_bias)
+        >>> list(layer.state_dict())
+        ['weight']
+        """
         return self._add_state_hook("state_dict", hook)
 
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
@@ -312,11 +355,29 @@ class ModuleState:
         return self.register_load_state_dict_pre_hook(lambda module, *rest: hook(*rest))
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """The hook runs first and gets the module and all that `_load_from_state_dict` gets."""
+        """The hook runs first and gets the module and all that `_load_from_state_dict` gets.
+
+        >>> import plugrad
+        >>> def rename(module, state, prefix, *rest):
+        ...     state[prefix + "weight"] = state.pop(prefix + "kernel")
+        >>> layer = plugrad.nn.Linear(2, 1, bias=False)
+        >>> handle = layer.register_load_state_dict_pre_hook(rename)
+        >>> layer.load_state_dict({"kernel": plugrad.ones(1, 2)})
+        <All keys matched successfully>
+        """
         return self._add_state_hook("load_state_dict_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(module, incompatible_keys)` may change the lists of missing and unexpected keys."""
+        """`hook(module, incompatible_keys)` may change the lists of missing and unexpected keys.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.Linear(2, 3)
+        >>> def show(module, keys):
+        ...     print(keys.missing_keys)
+        >>> handle = layer.register_load_state_dict_post_hook(show)
+        >>> _ = layer.load_state_dict({"weight": plugrad.ones(3, 2)}, strict=False)
+        ['bias']
+        """
         return self._add_state_hook("load_state_dict_post", hook)
 
 

@@ -173,7 +173,15 @@ class Optimizer:
     # Parameters
 
     def add_param_group(self, param_group: ParamGroup) -> None:
-        """Adds parameters with their own options, for example a layer unfrozen during training."""
+        """Adds parameters with their own options, for example a layer unfrozen during training.
+
+        >>> import plugrad
+        >>> body, head = plugrad.nn.Linear(2, 2), plugrad.nn.Linear(2, 1)
+        >>> optimizer = plugrad.optim.SGD(head.parameters(), lr=0.1)
+        >>> optimizer.add_param_group({"params": body.parameters(), "lr": 0.01})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.01]
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -238,7 +246,16 @@ class Optimizer:
             raise ValueError("some parameters appear in more than one parameter group")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradients of all parameters, or fills them with zeros."""
+        """Drops the gradients of all parameters, or fills them with zeros.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(2))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.1)
+        >>> weight.sum().backward()
+        >>> optimizer.zero_grad()
+        >>> weight.grad is None
+        True
+        """
         with record_function(self._zero_grad_profile_name):
             for group in self.param_groups:
                 for parameter in group["params"]:
@@ -260,6 +277,14 @@ class Optimizer:
 
         Args:
             closure: evaluates the model again and returns the loss, which `step` returns.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(2))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.5)
+        >>> (weight * weight).sum().backward()
+        >>> optimizer.step()
+        >>> weight.tolist()
+        [0.0, 0.0]
         """
         raise NotImplementedError
 
@@ -268,7 +293,18 @@ class Optimizer:
 
     @staticmethod
     def profile_hook_step(func: Step) -> Step:
-        """`func`, a `step`, with its hooks and as a range of the profiler."""
+        """`func`, a `step`, with its hooks and as a range of the profiler.
+
+        >>> import plugrad
+        >>> from plugrad.profiler import profile
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(1))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.5)
+        >>> weight.sum().backward()
+        >>> with profile() as prof:
+        ...     optimizer.step()
+        >>> [event.name for event in prof.events() if event.name.startswith("Optimizer")]
+        ['Optimizer.step#SGD.step']
+        """
 
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -308,37 +344,100 @@ class Optimizer:
     # Hooks
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(optimizer, args, kwargs)` runs before every step, and may return others."""
+        """`hook(optimizer, args, kwargs)` runs before every step, and may return others.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(1))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.5)
+        >>> def clip(optimizer, args, kwargs):
+        ...     plugrad.nn.utils.clip_grad_norm_([weight], 1.0)
+        >>> handle = optimizer.register_step_pre_hook(clip)
+        >>> (weight * 100).sum().backward()
+        >>> optimizer.step()
+        >>> weight.tolist()
+        [0.5]
+        """
         return add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(optimizer, args, kwargs)` runs after every step."""
+        """`hook(optimizer, args, kwargs)` runs after every step.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(1))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.5)
+        >>> handle = optimizer.register_step_post_hook(lambda *_: print(weight.tolist()))
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        [0.5]
+        """
         return add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(optimizer)` runs before `state_dict`."""
+        """`hook(optimizer)` runs before `state_dict`.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=0.5)
+        >>> handle = optimizer.register_state_dict_pre_hook(lambda optimizer: print("saving"))
+        >>> sorted(optimizer.state_dict())
+        saving
+        ['param_groups', 'state']
+        """
         return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(optimizer, state_dict)` may change the state dict, or return another."""
+        """`hook(optimizer, state_dict)` may change the state dict, or return another.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=0.5)
+        >>> handle = optimizer.register_state_dict_post_hook(lambda _, state: {**state, "epoch": 3})
+        >>> optimizer.state_dict()["epoch"]
+        3
+        """
         return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Hook, prepend: bool = False
     ) -> RemovableHandle:
-        """`hook(optimizer, state_dict)` gets a shallow copy; it may change it or return another."""
+        """`hook(optimizer, state_dict)` gets a shallow copy; it may change it or return another.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=0.5)
+        >>> def slower(optimizer, state):
+        ...     state["param_groups"][0]["lr"] = 0.1
+        >>> handle = optimizer.register_load_state_dict_pre_hook(slower)
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        >>> optimizer.param_groups[0]["lr"]
+        0.1
+        """
         return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Hook, prepend: bool = False
     ) -> RemovableHandle:
-        """`hook(optimizer)` runs after `load_state_dict`."""
+        """`hook(optimizer)` runs after `load_state_dict`.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=0.5)
+        >>> handle = optimizer.register_load_state_dict_post_hook(lambda _: print("loaded"))
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        loaded
+        """
         return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # State
 
     def state_dict(self) -> StateDict:
-        """{"state": ..., "param_groups": ...}, with the parameters numbered in order."""
+        """{"state": ..., "param_groups": ...}, with the parameters numbered in order.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(1))
+        >>> optimizer = plugrad.optim.SGD([weight], lr=0.5, momentum=0.9)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> state = optimizer.state_dict()
+        >>> state["state"], state["param_groups"][0]["params"]
+        ({0: {'momentum_buffer': tensor([1.])}}, [0])
+        """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
@@ -372,6 +471,14 @@ class Optimizer:
         Raises:
             TypeError: it is not a dict.
             ValueError: another number of groups, or of parameters in a group.
+
+        >>> import plugrad
+        >>> weight = plugrad.nn.Parameter(plugrad.ones(1))
+        >>> first = plugrad.optim.SGD([weight], lr=0.5)
+        >>> second = plugrad.optim.SGD([weight], lr=0.1)
+        >>> second.load_state_dict(first.state_dict())
+        >>> second.param_groups[0]["lr"]
+        0.5
         """
         if not isinstance(state_dict, dict):
             raise TypeError(

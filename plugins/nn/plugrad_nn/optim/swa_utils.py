@@ -182,7 +182,17 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Adds a model to the average; the first one becomes the average."""
+        """Adds a model to the average; the first one becomes the average.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Linear(1, 1, bias=False)
+        >>> averaged = plugrad.optim.swa_utils.AveragedModel(model)
+        >>> for value in (1.0, 3.0):
+        ...     _ = plugrad.nn.init.constant_(model.weight, value)
+        ...     averaged.update_parameters(model)
+        >>> averaged.module.weight.tolist()
+        [[2.0]]
+        """
         pairs = [
             (average.detach(), new.detach().to(average.device))
             for average, new in zip(self._averaged(self.module), self._averaged(model), strict=True)

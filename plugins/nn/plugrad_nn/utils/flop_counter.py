@@ -322,12 +322,28 @@ class FlopCounterMode:
         self._mode: _Counting | None = None
 
     def get_total_flops(self) -> int:
-        """The sum of all that was counted."""
+        """The sum of all that was counted.
+
+        >>> import plugrad
+        >>> from plugrad.utils.flop_counter import FlopCounterMode
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     _ = plugrad.ones(2, 3) @ plugrad.ones(3, 4)
+        >>> counter.get_total_flops()
+        48
+        """
         return sum(self.flop_counts.get("Global", {}).values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
         """The counts by module name and by operator. The name is the class of the outermost module
         and the attributes from there on, such as ``"Sequential.0"``; ``"Global"`` has all counts.
+
+        >>> import plugrad
+        >>> from plugrad.utils.flop_counter import FlopCounterMode
+        >>> model = plugrad.nn.Sequential(plugrad.nn.Linear(2, 3))
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     _ = model(plugrad.ones(4, 2))
+        >>> sorted(counter.get_flop_counts())
+        ['Global', 'Sequential', 'Sequential.0']
         """
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
@@ -336,6 +352,13 @@ class FlopCounterMode:
 
         Args:
             depth: the depth of modules; by default the mode's.
+
+        >>> import plugrad
+        >>> from plugrad.utils.flop_counter import FlopCounterMode
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     _ = plugrad.ones(2, 3) @ plugrad.ones(3, 4)
+        >>> "Global" in counter.get_table()
+        True
         """
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()

@@ -51,7 +51,19 @@ class ModuleTracker:
 
     @property
     def is_bw(self) -> bool:
-        """Whether a backward pass runs."""
+        """Whether a backward pass runs.
+
+        >>> import plugrad
+        >>> from plugrad.utils.module_tracker import ModuleTracker
+        >>> model = plugrad.nn.Linear(2, 1)
+        >>> with ModuleTracker() as tracker:
+        ...     _ = model.bias.register_hook(lambda grad: print(tracker.is_bw))
+        ...     loss = model(plugrad.ones(1, 2)).sum()
+        ...     loss.backward()
+        True
+        >>> tracker.is_bw
+        False
+        """
         return plugrad._C._current_graph_task_id() != -1
 
     def __enter__(self) -> ModuleTracker:

@@ -96,7 +96,14 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """A layer over an existing table (V, E), which is not trained unless `freeze` is False."""
+        """A layer over an existing table (V, E), which is not trained unless `freeze` is False.
+
+        >>> import plugrad
+        >>> weights = plugrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> bag = plugrad.nn.EmbeddingBag.from_pretrained(weights, mode="sum")
+        >>> bag(plugrad.tensor([[0, 1]]))
+        tensor([[4., 6.]])
+        """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -273,7 +280,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """The log-probabilities of all classes: (N, n_classes) for (N, in_features)."""
+        """The log-probabilities of all classes: (N, n_classes) for (N, in_features).
+
+        >>> import plugrad
+        >>> head = plugrad.nn.AdaptiveLogSoftmaxWithLoss(4, 6, cutoffs=[2])
+        >>> scores = head.log_prob(plugrad.randn(3, 4))
+        >>> scores.shape, plugrad.allclose(scores.exp().sum(1), plugrad.ones(3))
+        (plugrad.Size([3, 6]), True)
+        """
         head = F.log_softmax(self.head(input), dim=1)
         parts = [head[:, : self.shortlist_size]]
         for place in range(self.n_clusters):
@@ -282,7 +296,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return plugrad.cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable classes (N); only those that the head sends on need the clusters."""
+        """The most probable classes (N); only those that the head sends on need the clusters.
+
+        >>> import plugrad
+        >>> head = plugrad.nn.AdaptiveLogSoftmaxWithLoss(4, 6, cutoffs=[2])
+        >>> x = plugrad.randn(3, 4)
+        >>> plugrad.equal(head.predict(x), head.log_prob(x).argmax(1))
+        True
+        """
         best: Tensor = self.head(input).argmax(1)
         rows = (best >= self.shortlist_size).nonzero().squeeze(1)
         if not rows.numel():

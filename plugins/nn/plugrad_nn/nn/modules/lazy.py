@@ -64,7 +64,15 @@ class LazyModuleMixin(_Mixed):
         )
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer has no shape yet."""
+        """Whether a parameter or buffer has no shape yet.
+
+        >>> import plugrad
+        >>> layer = plugrad.nn.LazyLinear(2)
+        >>> before = layer.has_uninitialized_params()
+        >>> _ = layer(plugrad.ones(1, 5))
+        >>> before, layer.in_features
+        (True, 5)
+        """
         return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
 
     def _infer_parameters(

@@ -139,7 +139,12 @@ class RNNBase(Module):
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
-        """The weights by layer and direction."""
+        """The weights by layer and direction.
+
+        >>> import plugrad
+        >>> [[weight.shape for weight in layer] for layer in plugrad.nn.RNN(2, 3).all_weights]
+        [[plugrad.Size([3, 2]), plugrad.Size([3, 3]), plugrad.Size([3]), plugrad.Size([3])]]
+        """
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def forward(self, input: Any, hx: Any = None) -> Any:

@@ -469,7 +469,14 @@ class Transformer(Module):
     def generate_square_subsequent_mask(
         sz: int, device: Any = None, dtype: plugrad.dtype | None = None
     ) -> Tensor:
-        """The causal mask (sz, sz): minus infinity above the diagonal, zero elsewhere."""
+        """The causal mask (sz, sz): minus infinity above the diagonal, zero elsewhere.
+
+        >>> import plugrad
+        >>> plugrad.nn.Transformer.generate_square_subsequent_mask(3)
+        tensor([[0., -inf, -inf],
+                [0., 0., -inf],
+                [0., 0., 0.]])
+        """
         filled = plugrad.full((sz, sz), float("-inf"), device=device, dtype=dtype)
         return plugrad.triu(filled, diagonal=1)
 

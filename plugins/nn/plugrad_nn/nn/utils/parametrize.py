@@ -149,6 +149,19 @@ class ParametrizationList(ModuleList):
 
         RuntimeError if a parametrization has no `right_inverse`; ValueError if its result does not
         fit the originals.
+
+        >>> import plugrad
+        >>> from plugrad.nn.utils import parametrize
+        >>> class Doubled(plugrad.nn.Module):
+        ...     def forward(self, x):
+        ...         return 2 * x
+        ...     def right_inverse(self, x):
+        ...         return x / 2
+        >>> layer = plugrad.nn.Linear(2, 1, bias=False)
+        >>> _ = parametrize.register_parametrization(layer, "weight", Doubled())
+        >>> layer.weight = plugrad.ones(1, 2)
+        >>> layer.parametrizations.weight.original.tolist(), layer.weight.tolist()
+        ([[0.5, 0.5]], [[1.0, 1.0]])
         """
         with plugrad.no_grad():
             for module in reversed(list(self)):

@@ -70,7 +70,14 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """As `Tensor.to`; the indices move along, and the batch sizes stay on the CPU."""
+        """As `Tensor.to`; the indices move along, and the batch sizes stay on the CPU.
+
+        >>> import plugrad
+        >>> from plugrad.nn.utils.rnn import pack_sequence
+        >>> packed = pack_sequence([plugrad.ones(3), plugrad.ones(2)])
+        >>> packed.to(plugrad.float64).data.dtype
+        plugrad.float64
+        """
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -81,7 +88,13 @@ class PackedSequence(_Fields):
         return type(self)(data, self.batch_sizes, *moved)
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Moves it to the CPU; further arguments are passed to `Tensor.to`."""
+        """Moves it to the CPU; further arguments are passed to `Tensor.to`.
+
+        >>> import plugrad
+        >>> from plugrad.nn.utils.rnn import pack_sequence
+        >>> pack_sequence([plugrad.ones(3), plugrad.ones(2)]).cpu().data.device
+        device(type='cpu')
+        """
         return self.to(*args, **kwargs).to("cpu")
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
@@ -103,11 +116,23 @@ class PackedSequence(_Fields):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data is on a GPU."""
+        """Whether the data is on a GPU.
+
+        >>> import plugrad
+        >>> from plugrad.nn.utils.rnn import pack_sequence
+        >>> pack_sequence([plugrad.ones(3), plugrad.ones(2)]).is_cuda
+        False
+        """
         return bool(self.data.is_cuda)
 
     def double(self) -> PackedSequence:
-        """With elements of float64."""
+        """With elements of float64.
+
+        >>> import plugrad
+        >>> from plugrad.nn.utils.rnn import pack_sequence
+        >>> pack_sequence([plugrad.ones(3), plugrad.ones(2)]).double().data.dtype
+        plugrad.float64
+        """
         return self.to(dtype=plugrad.float64)
 
     def float(self) -> PackedSequence:

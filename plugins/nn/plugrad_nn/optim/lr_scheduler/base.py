@@ -140,15 +140,36 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """Everything but the optimizer.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+        >>> schedule = plugrad.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+        >>> schedule.state_dict()["step_size"], "optimizer" in schedule.state_dict()
+        (2, False)
+        """
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads a state from `state_dict`."""
+        """Loads a state from `state_dict`.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+        >>> schedule = plugrad.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+        >>> schedule.load_state_dict({**schedule.state_dict(), "last_epoch": 7})
+        >>> schedule.last_epoch
+        7
+        """
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Rate]:
-        """The rates that the last `step()` set."""
+        """The rates that the last `step()` set.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+        >>> plugrad.optim.lr_scheduler.StepLR(optimizer, step_size=1).get_last_lr()
+        [1.0]
+        """
         return self._last_lr
 
     def get_lr(self) -> list[Rate]:
@@ -156,7 +177,19 @@ class LRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Advances to the next epoch, or to the given one, which is deprecated."""
+        """Advances to the next epoch, or to the given one, which is deprecated.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+        >>> schedule = plugrad.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> rates = []
+        >>> for _ in range(4):
+        ...     optimizer.step()
+        ...     schedule.step()
+        ...     rates += schedule.get_last_lr()
+        >>> rates
+        [1.0, 0.5, 0.5, 0.25]
+        """
         if self._step_count == 1:
             if not getattr(self.optimizer.step, "hooked", False):
                 warnings.warn(_OVERRIDDEN, UserWarning, stacklevel=2)

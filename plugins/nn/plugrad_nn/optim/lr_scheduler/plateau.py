@@ -93,7 +93,17 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether epochs do not count yet."""
+        """Whether epochs do not count yet.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+        >>> plateau = plugrad.optim.lr_scheduler.ReduceLROnPlateau
+        >>> schedule = plateau(optimizer, patience=0, cooldown=2)
+        >>> for loss in (1.0, 1.0):
+        ...     schedule.step(loss)
+        >>> schedule.in_cooldown
+        True
+        """
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
@@ -107,7 +117,16 @@ class ReduceLROnPlateau(LRScheduler):
     def step(  # type: ignore[override]  # it needs the metric
         self, metrics: SupportsFloat, epoch: int | None = None
     ) -> None:
-        """Takes the metric of the next epoch, or of the one that is given, which is deprecated."""
+        """Takes the metric of the next epoch, or of the one that is given, which is deprecated.
+
+        >>> import plugrad
+        >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+        >>> schedule = plugrad.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+        >>> schedule.step(2.0)
+        >>> schedule.step(2.0)
+        >>> schedule.get_last_lr()
+        [0.1]
+        """
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1

@@ -162,7 +162,12 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Sized]) -> list[int]:
-        """The lengths, added up."""
+        """The lengths, added up.
+
+        >>> from plugrad.utils.data import ConcatDataset
+        >>> ConcatDataset.cumsum([[1, 2], [3, 4, 5]])
+        [2, 5]
+        """
         return list(itertools.accumulate(len(part) for part in sequence))
 
     def __init__(self, datasets: Iterable[Any]) -> None:

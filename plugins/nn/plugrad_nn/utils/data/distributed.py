@@ -84,5 +84,13 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the number of the epoch, which the order depends on."""
+        """Set the number of the epoch, which the order depends on.
+
+        >>> from plugrad.utils.data import DistributedSampler
+        >>> sampler = DistributedSampler(range(6), num_replicas=2, rank=0)
+        >>> first = list(sampler)
+        >>> sampler.set_epoch(1)
+        >>> first == list(sampler)
+        False
+        """
         self.epoch = epoch

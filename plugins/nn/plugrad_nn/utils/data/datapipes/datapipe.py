@@ -202,12 +202,22 @@ class DataChunk(list[T]):
         self.items = items
 
     def as_str(self, indent: str = "") -> str:
-        """The samples between brackets, after `indent`."""
+        """The samples between brackets, after `indent`.
+
+        >>> from plugrad.utils.data import DataChunk
+        >>> DataChunk([1, 2]).as_str()
+        '[1, 2]'
+        """
         return indent + "[" + ", ".join(map(str, iter(self))) + "]"
 
     def __iter__(self) -> Iterator[T]:
         yield from super().__iter__()
 
     def raw_iterator(self) -> Iterator[T]:
-        """The samples as they were given."""
+        """The samples as they were given.
+
+        >>> from plugrad.utils.data import DataChunk
+        >>> list(DataChunk([1, 2]).raw_iterator())
+        [1, 2]
+        """
         yield from self.items
