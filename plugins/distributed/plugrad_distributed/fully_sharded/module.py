@@ -128,7 +128,7 @@ class FSDPModule:
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
         """Set whether gradients are summed over the replicas of a 2-D mesh. With False each rank
-        keeps its part of the sum over the other dimension, and adds it to that of the next pass."""
+        keeps its part of the sum over the other dimension, and adds it to the next pass's."""
         for group in _groups(self, recurse):
             group.reducer.all_reduces = requires_all_reduce
 
@@ -181,7 +181,7 @@ class FSDPModule:
     def set_reduce_scatter_unused_params(
         self, reduce_scatter_unused_params: bool, *, recurse: bool = True
     ) -> None:
-        """Set whether parameters without a gradient take part in the reduction, with zeros. Needed
+        """Set whether the reduction includes parameters without a gradient, as zeros. Needed
         if ranks use different parameters of a group."""
         for group in _groups(self, recurse):
             group.reducer.with_unused = reduce_scatter_unused_params
