@@ -141,7 +141,7 @@ def transformer(optimizer: str) -> Case:
     def ours(plugrad: Any) -> Any:
         nn = plugrad.nn
 
-        class Block(nn.Module):  # type: ignore[misc, name-defined]  # only known at run time
+        class Block(nn.Module):  # type: ignore[misc, name-defined]  # known only at run time
             def __init__(self) -> None:
                 super().__init__()
                 self.norm1 = nn.LayerNorm(WIDTH)

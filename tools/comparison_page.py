@@ -1,5 +1,5 @@
-"""Writes into docs/comparison.md what it quotes of docs/performance.md, so that both always tell
-of one run: `python -m tools.comparison_page`.
+"""Updates the figures in docs/comparison.md from docs/performance.md, so that both are from one
+run: `python -m tools.comparison_page`.
 
 The page has markers: `compiled` for the table of compiled steps, `slower` for the cases in which
 plugrad is slower than PyTorch. The other tables there are written by `benchmarks.comparison`.
@@ -48,7 +48,7 @@ def benchmarks(performance: str) -> dict[str, list[Row]]:
 
 
 def median(row: Mapping[str, str], column: str) -> str:
-    """A cell without the fastest round, which stands in brackets."""
+    """A cell without the fastest round, which is in brackets."""
     return row.get(column, "").partition(" (")[0]
 
 

@@ -1,7 +1,7 @@
 """Writes core/plugrad/ops/needs.json, the operators that each decomposition calls:
 `python tools/needs.py`.
 
-Run it again when an operator's decomposition has changed; a test tells when.
+Run it again when an operator's decomposition has changed; a test fails until then.
 """
 
 from __future__ import annotations

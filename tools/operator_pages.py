@@ -79,7 +79,7 @@ def family_page(family: Family) -> str:
 
 
 def operator_page(name: str) -> str:
-    """Without `plugrad.` the page of the operator `index` would be that of a folder."""
+    """Without `plugrad.` the page of the operator `index` would be a folder's page."""
     return f"{FOLDER}/plugrad.{name}.md"
 
 
@@ -187,7 +187,7 @@ def rows_of(page: Path) -> Rows:
 
 
 def table(entries: list[dict[str, Any]], known: Rows) -> str:
-    """What each backend does for each overload, and whose kernels those are."""
+    """Each backend's way to compute each overload, and the packages of the kernels."""
     titles = known[""][0]
     chosen = [number for number, title in enumerate(titles) if title not in NOT_BACKENDS]
     heads = [titles[number] for number in chosen]
@@ -222,7 +222,7 @@ def parts_of(name: str, known: Rows) -> list[str]:
 
 
 def variants_of(entries: list[dict[str, Any]], known: Rows, variants: Rows) -> str:
-    """The variants of its kernels; of an operator without kernels, those of its parts."""
+    """The variants of its kernels; for an operator without kernels, its parts' variants."""
     names = [full_name(entry) for entry in entries]
     wanted = [each for name in names for each in (name, in_place(name))]
     wanted += [part for name in names for part in computed_by(name, known)]
@@ -241,7 +241,7 @@ def variants_of(entries: list[dict[str, Any]], known: Rows, variants: Rows) -> s
 
 
 def computed_by(name: str, known: Rows) -> list[str]:
-    """The operators whose kernels compute an operator on the CPU, where it has none itself."""
+    """The operators that compute an operator on the CPU if it has no kernel itself."""
     cpu = known[""][0].index("cpu")
     found: list[str] = []
     waiting = [name]

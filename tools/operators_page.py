@@ -2,7 +2,7 @@
 `python tools/operators_page.py`.
 
 Run it again, after `tools/needs.py`, when operators, their kernels or decompositions have changed;
-a test tells when.
+a test fails until then.
 """
 
 from __future__ import annotations

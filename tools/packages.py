@@ -133,7 +133,7 @@ class Away:
     def scaffold(self, share: float, kind: str, name: str, *flags: str) -> Check:
         """Make a package, build it and install it; returns the check that runs its own tests.
 
-        Those of a backend run a share of the kit.
+        A backend's tests run a share of the kit.
         """
         title = " ".join(("plugrad new", kind, name, *flags))
         self.need(self.python.with_name("plugrad"), "new", kind, name, *flags, "--yes")

@@ -34,7 +34,7 @@ OPERATORS = ("plugrad._generated.", "plugrad.ops.composite.", "plugrad.ops.formu
 
 
 def crowded() -> list[str]:
-    """Folders with too many modules, including those of tests; generated modules do not count."""
+    """Folders with too many modules, including test folders; generated modules are not counted."""
     folders = [*DISTRIBUTIONS.values(), "tests", "tools", "benchmarks"]
     modules = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     own = [path for path in modules if not {"_generated", "build"} & set(path.parts)]

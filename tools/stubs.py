@@ -1,7 +1,7 @@
 """Writes the stubs of the namespaces that our plugins add to plugrad: `python tools/stubs.py`.
 
-Run it again when modules of a namespace or operators of plugins/special change; a test tells when.
-Type checkers find `plugrad.nn` by its files in `plugrad-stubs`, which nothing imports.
+Run it again when modules of a namespace or operators of plugins/special change; a test fails until
+then. Type checkers find `plugrad.nn` by its files in `plugrad-stubs`, which nothing imports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Writes docs/torch_names.md, the names of PyTorch that plugrad lacks:
 `python tools/torch_names_page.py`.
 
-Run it again when plugrad has new names of PyTorch; a test tells when. It does not need PyTorch.
+Run it again when plugrad has new names of PyTorch; a test fails until then. It does not need
+PyTorch.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ trace or a profile you see which one ran.
   Linux with x86-64.
 
 A variant runs if the processor and the call meet its requirements; sizes are those of the first
-array. If it declines all the same, the next variant is asked, and at last the backend's own kernel.
+array. If it declines, the next variant is tried, and finally the backend's own kernel.
 The rows of an operator have that order. A name without an overload stands for all overloads.
 `python tools/variants_page.py` writes this page from the packages' declarations.
 

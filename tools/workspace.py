@@ -92,7 +92,7 @@ LATER = (
     ("tests/jax",),
     ("tests/distributed",),
 )
-# pytest's exit code where there is no test. One of two cores may have none of what is asked for.
+# pytest's exit code without tests. One of two cores may have none of the requested tests.
 NO_TESTS = 5
 COMPILE_ONLY = ("mypy==",)
 
@@ -273,7 +273,8 @@ class Workspace:
         return "interpreted" if core.name.endswith("-none-any.whl") else "compiled"
 
     def put(self, folders: Sequence[str], step: str) -> list[Path]:
-        """Install distributions, whose dependencies are there, from wheels; which these are."""
+        """Install distributions from wheels, without dependencies, which exist already; returns the
+        wheels."""
         wheels = [self.wheel(folder, self.mode()) for folder in folders]
         state = digest(*map(str, wheels))
         if self.record.get(step) != state:

@@ -99,7 +99,7 @@ def predicted(scaled: Scaled, way: str, ranks: int, profile: Profile, costs: Cos
 
 
 class Turns:
-    """Turns of the ranks. The first rank takes part in all of them."""
+    """Groups of ranks that are measured in turn. The first rank is in all of them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -188,7 +188,7 @@ class Contest:
         self.memory[case] = max(every)
 
     def run_steps(self, case: Case, count: int) -> None:
-        """The time of a step is that of the slowest rank."""
+        """A step takes as long as its slowest rank."""
         own: list[float] = []
         group, step = self.groups[case[2]], self.steps[case]
         for _ in range(count):

@@ -14,7 +14,7 @@ SavedAction = namedtuple("SavedAction", ["log_prob", "value"])
 
 
 class CartPole:
-    """A pole that stands on a cart; pushes to the left or right keep it up. One point a step."""
+    """A pole on a cart; pushes to the left or right keep it upright. Each step gives one point."""
 
     gravity, pole_mass, mass, half_length, force, seconds = 9.8, 0.1, 1.1, 0.5, 10.0, 0.02
 

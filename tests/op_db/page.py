@@ -19,7 +19,7 @@ def generated() -> str:
     differing = [name for name in asked if name in KNOWN or asked[name].name in ABSENT_DTYPES]
     lines = [
         f"PyTorch 2.13 has {len(op_db)} entries, variants of an operator counted one by one. "
-        f"{len(asked)} of them are asked of plugrad. {len(differing)} are known to differ in "
+        f"{len(asked)} of them are tested with plugrad. {len(differing)} are known to differ in "
         "some way.",
         "",
         "## Differences",

@@ -85,7 +85,7 @@ class CpuBackend(Backend):
     def arena(
         self, size: int, parts: list[tuple[int, tuple[int, ...], tuple[int, ...], Any]]
     ) -> list[Array]:
-        """Arrays in one block of bytes, whose start is a cache line's."""
+        """Arrays in one block of bytes that starts at a cache line."""
         memory = np.empty(size + 64, np.uint8)
         start = -memory.ctypes.data % 64
         return [

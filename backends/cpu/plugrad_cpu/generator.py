@@ -59,8 +59,8 @@ class CpuGenerator(SeededGenerator):
         self._next_float: float | None = None
         self._bits = np.random.MT19937(0)
         self._source = np.random.RandomState(self._bits)
-        # How many words of the twister's block were taken from it, and those of them that nobody
-        # has had yet.
+        # The number of words taken from the twister's block, and the ones among them that are still
+        # unused.
         self._taken = BLOCK
         self._unread: Array | None = None
         self._fresh = True
@@ -74,9 +74,9 @@ class CpuGenerator(SeededGenerator):
         self.next_double = self._next_float = None
 
     def fill(self, loop: str, out: Array, *arguments: object) -> bool:
-        """Have a loop of `compiled.random` fill an array; False where NumPy has to.
+        """Fill an array with a loop of `compiled.random`; returns False if NumPy must do it.
 
-        `out` is contiguous and of a dtype that numba knows.
+        `out` is contiguous and has a dtype that numba supports.
         """
         random = loops_for("random", out.size)
         if random is None:
@@ -123,7 +123,7 @@ class CpuGenerator(SeededGenerator):
         return np.concatenate([unread, self.words(count - len(unread))])
 
     def long_words(self, count: int) -> Array:
-        """The next words of 64 bits: each is made of two, the high one first."""
+        """The next words of 64 bits: each combines two words, the high one first."""
         words = self.words(2 * count)
         if sys.byteorder == "little":
             # The halves in the other order: exchanged, with no strides.
@@ -162,8 +162,8 @@ class CpuGenerator(SeededGenerator):
         return drawn
 
     def one_by_one(self) -> Generator[float, None, None]:
-        """The same numbers as `doubles`, for who does not know how many it needs; call `close` on
-        the iterator when it has them."""
+        """The same numbers as `doubles`, for an unknown number of them; call `close` on the
+        iterator after the last one."""
         while True:
             ahead = self.doubles_ahead()
             used = 0

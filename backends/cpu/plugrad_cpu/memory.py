@@ -12,9 +12,9 @@ Array = np.ndarray[Any, Any]
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides in elements; those of an empty array are what a contiguous one would have.
+    """Strides in elements; an empty array has a contiguous array's strides.
 
-    So is that of a new dimension of size 1, for which NumPy says 0.
+    So has a new dimension of size 1, for which NumPy has 0.
     """
     sizes = array.shape
     if array.size == 0:

@@ -27,7 +27,7 @@ _DLPACK_MANAGED: Final = 13
 
 
 class NoArray:
-    """Stands for CuPy's array class if CuPy is not installed: it has no instances."""
+    """Replaces CuPy's array class if CuPy is not installed; it has no instances."""
 
 
 class CudaBackend(Backend):
@@ -66,8 +66,8 @@ class CudaBackend(Backend):
         return library.facts()
 
     def kernels(self) -> Mapping[str, Kernel]:
-        """CuPy's, and fused ones in their place. Without a GPU too, so that it can be told what
-        there is a kernel for; none without CuPy."""
+        """CuPy's kernels, with fused ones in their place. They are also listed without a GPU, but
+        not without CuPy."""
         try:
             library.cupy()
         except ImportError:
@@ -152,9 +152,7 @@ class CudaBackend(Backend):
     def from_dlpack(self, source: Any, index: int) -> Any:
         kind, number = source.__dlpack_device__()
         if kind not in (_DLPACK_CUDA, _DLPACK_MANAGED) or number != index:
-            raise BufferError(
-                f"the memory is not that of cuda:{index}: DLPack device {kind, number}"
-            )
+            raise BufferError(f"the memory is not on cuda:{index}: DLPack device {kind, number}")
         with library.require().cuda.Device(index):
             return library.cupy().from_dlpack(source)
 
@@ -180,7 +178,7 @@ class CudaBackend(Backend):
 
 
 def on_device_of_arrays(kernel: Kernel) -> Kernel:
-    """The kernel on the GPU of its first array, where CuPy wants to be."""
+    """The kernel on the GPU of its first array, as CuPy requires."""
 
     @functools.wraps(kernel)
     def guarded(*args: Any) -> Any:

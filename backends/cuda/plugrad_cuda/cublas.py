@@ -37,10 +37,10 @@ class Stack(NamedTuple):
     """Matrices as cuBLAS reads them.
 
     Attributes:
-        array: whose memory is read.
-        turned: whether the columns lie one behind the other in memory, not the rows.
-        leading: how far the next row begins, or the next column; in elements, as all here.
-        step: how far the next matrix begins; 0 if all are the same.
+        array: the array with the memory that is read.
+        turned: whether the matrix is column-major rather than row-major.
+        leading: the distance to the next row or column; all distances are in elements.
+        step: the distance to the next matrix; 0 if all are the same.
     """
 
     array: Array
@@ -138,7 +138,7 @@ def _ready(xp: Any) -> _Ready:
     workspace = xp.empty((_WORKSPACE[0 if capability >= 90 else 1],), "uint8")
     stream = ctypes.c_void_p(xp.cuda.get_current_stream().ptr)
     _check(library.cublasSetStream_v2(ready.handle, stream))
-    # Whoever asks for memory next on this stream may have it: what it does comes later.
+    # The memory can be reused at once on this stream, because later work runs after it.
     pointer = ctypes.c_void_p(_pointer(workspace))
     size = ctypes.c_size_t(workspace.nbytes)
     _check(library.cublasSetWorkspace_v2(ready.handle, pointer, size))

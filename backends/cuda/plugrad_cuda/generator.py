@@ -64,9 +64,9 @@ class CudaGenerator(SeededGenerator):
 
 
 class Draws:
-    """What kernels call: the methods that NumPy's and CuPy's generators have.
+    """The interface for kernels: the methods of NumPy's and CuPy's generators.
 
-    Sizes are shapes, or lengths. The bits are one launch, what is made of them another few.
+    Sizes are shapes, or lengths. The bits take one launch, the numbers made from them a few more.
     """
 
     def __init__(self, generator: CudaGenerator, run: Runtime) -> None:

@@ -37,9 +37,9 @@ def graph_pool_handle() -> GraphPool:
 
 
 class _Router:
-    """Sends what is requested on a stream whose work is being captured to the graph's memory.
+    """Directs requests on a stream that is being captured to the graph's memory.
 
-    CuPy's choice of an allocator is one for all threads, and the engine's threads allocate, too.
+    CuPy has one allocator for all threads, and the engine's threads allocate, too.
     """
 
     def __init__(self) -> None:
@@ -422,11 +422,11 @@ def make_graphed_callables(
     sample_args: tuple[Any, ...],
     num_warmup_iters: int = 3,
 ) -> Any:
-    """Versions of functions whose forward and backward are replayed, each with one launch.
+    """Versions of functions that replay forward and backward, each with one launch.
 
     Args:
-        callables: a function of tensors or a Module, or a tuple of them. Other values than
-            their arguments and parameters must be constant.
+        callables: a function of tensors or a Module, or a tuple of them. All values except their
+            arguments and parameters must be constant.
         sample_args: for each a tuple of tensors on the GPU, with `requires_grad` as later ones.
         num_warmup_iters: how often each runs before its capture.
     """

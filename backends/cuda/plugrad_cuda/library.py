@@ -26,7 +26,7 @@ def _counted() -> int:
 def device_count() -> int:
     """How many GPUs can be used; 0 where `problem` says why not. Never raises."""
     try:
-        return _counted()  # kept once it is known; a driver may still come
+        return _counted()  # cached only on success: a driver may be installed later
     except Exception:  # no CuPy, or CUDA's error for no driver and for no device
         return 0
 
@@ -67,7 +67,7 @@ def require() -> Any:
 
 
 def facts() -> dict[str, str]:
-    """Versions and devices, as far as they can be told."""
+    """Versions and devices, as far as they can be determined."""
     try:
         module = cupy()
     except ImportError:

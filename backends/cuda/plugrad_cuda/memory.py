@@ -77,7 +77,7 @@ def memory_reserved(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that were in use at a time since peaks were last reset, or first asked for."""
+    """The most bytes in use at a time since peaks were last reset, or first requested."""
     if not library.device_count():
         return 0
     _peaks.watch()
@@ -85,7 +85,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that the pool held since peaks were last reset, or first asked for."""
+    """The most bytes that the pool held since peaks were last reset, or first requested."""
     if not library.device_count():
         return 0
     _peaks.watch()
@@ -101,7 +101,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:
-    """What the pool knows, under PyTorch's names; empty without a GPU."""
+    """The pool's statistics, under PyTorch's names; empty without a GPU."""
     found: OrderedDict[str, int] = OrderedDict()
     if library.device_count():
         used, reserved = memory_allocated(device), memory_reserved(device)
@@ -141,7 +141,7 @@ class LentMemory:
         self._used: dict[int, tuple[Any, list[Stream]]] = {}
         self._waiting: list[tuple[Any, list[Event]]] = []
         self._unshared = -1
-        self.capturing: set[object] = set()  # the graphs: nothing may be asked meanwhile
+        self.capturing: set[object] = set()  # the graphs: no event may be queried meanwhile
 
     def lend(self, memory: Any, stream: Stream) -> None:
         """Memory, as CuPy's `array.data.mem`, is in use on a stream."""
@@ -172,7 +172,7 @@ class LentMemory:
         ]
 
     def _is_ours_alone(self, key: int) -> bool:
-        """By the reference count: that of an object which only a tuple in a dict refers to."""
+        """By comparing reference counts with an object that only a tuple in a dict refers to."""
         if self._unshared < 0:
             probe: dict[int, tuple[Any, list[Stream]]] = {0: (object(), [])}
             self._unshared = sys.getrefcount(probe[0][0])

@@ -47,7 +47,7 @@ def pin(array: HostArray) -> HostArray:
 
 
 def is_pinned(array: HostArray) -> bool:
-    """Whether an array lies in memory that `pin` gave, or CuPy's other functions."""
+    """Whether an array is in memory from `pin` or from CuPy's other functions."""
     if not library.device_count():
         return False
     kind = library.cupy().cuda.PinnedMemoryPointer
@@ -77,9 +77,10 @@ def from_host(array: HostArray, index: int, non_blocking: bool) -> Any:
 
 
 def to_host(array: Any, non_blocking: bool) -> HostArray:
-    """A copy in host memory, after what the current stream was given so far.
+    """A copy in host memory, after the current stream's work so far.
 
-    With `non_blocking`, one in page-locked memory, which is there when that stream comes to it.
+    With `non_blocking`, the copy is in page-locked memory, and complete when that stream reaches
+    it.
     """
     index = array.device.id
     with library.cupy().cuda.Device(index):

@@ -10,10 +10,10 @@ from plugrad_cuda.streams import Event, Stream, set_stream
 
 
 class CudaQueue(DeviceQueue):
-    """The queue of one GPU, whose thread has a stream of its own.
+    """The queue of one GPU; its thread has a stream of its own.
 
-    Nodes run on the streams of their forward, which the engine orders; the own one is for nodes
-    that know of none. So there is nothing to `fork` or `join`.
+    Nodes run on the streams of their forward, which the engine orders; its own stream is for nodes
+    without one. So `fork` and `join` do nothing.
     """
 
     def __init__(self, index: int) -> None:
@@ -35,7 +35,7 @@ class CudaQueue(DeviceQueue):
         return self.stream.record_event()
 
     def wait_event(self, event: Any) -> None:
-        """Other backends' marks are waited for here and now: CUDA knows nothing of them."""
+        """The host waits at once for other backends' events, because CUDA cannot."""
         if isinstance(event, Event):
             self.stream.wait_event(event)
         elif hasattr(event, "synchronize"):

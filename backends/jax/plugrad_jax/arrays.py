@@ -38,7 +38,7 @@ def from_jax(array: Any, *, requires_grad: bool = False) -> Any:
     if not isinstance(dtype, plugrad.dtype):
         raise TypeError(f"from_jax(): plugrad has no dtype {array.dtype.name}")
     if isinstance(array, jax.core.Tracer):
-        # Tracers do not tell; a captured step knows.
+        # Tracers have no device; a captured step has one.
         where = getattr(listener(), "place", None) or device(all_devices()[0])
     else:
         if is_wide(array):

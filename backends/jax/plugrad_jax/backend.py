@@ -38,8 +38,8 @@ _DLPACK_TYPES: Final = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
 
 
 class JaxQueue(DeviceQueue):
-    """Work on one JAX device. Arrays are futures, so nothing needs events: what reads an array
-    waits for it on the device."""
+    """Work on one JAX device. Arrays are futures, so events are not needed: work that reads an
+    array waits for it on the device."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -55,8 +55,8 @@ class JaxQueue(DeviceQueue):
 def wait_for(index: int) -> None:
     """Wait until all arrays of a device are computed.
 
-    Programs do not come to an end in the order in which they were started, so that the last one
-    says nothing about the others: it is the arrays that are asked.
+    Programs may end in another order than they were started, so waiting for the last one is not
+    enough: this waits for the arrays.
     """
     device = all_devices()[index]
     _jax.effects_barrier()
@@ -132,8 +132,8 @@ class JaxBackend(Backend):
         return _put(own, all_devices()[index])
 
     def to_host(self, array: Array) -> HostArray:
-        """A copy in host memory; waits for the device, and raises what kernels found there.
-        RuntimeError for elements that only other processes have."""
+        """A copy in host memory; waits for the device, and raises the errors that kernels found
+        there. RuntimeError for elements that only other processes have."""
         host: HostArray = np.array(host_of(array))
         raise_found()
         return host
@@ -162,8 +162,8 @@ class JaxBackend(Backend):
         """The array on another device; JAX never waits for it. RuntimeError inside a trace."""
         if isinstance(array, jax.core.Tracer):
             raise RuntimeError(
-                f"a tensor is moved to jax:{index} in a function that JAX traces, whose program "
-                "runs on one device: move it outside"
+                f"a tensor is moved to jax:{index} in a function that JAX traces; its program runs "
+                "on one device: move it outside"
             )
         device = all_devices()[index]
         if mixing.SPREAD.used and not is_tracing():

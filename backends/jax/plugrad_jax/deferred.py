@@ -4,7 +4,7 @@ A kernel cannot read values without waiting for them. So a program that may get 
 index out of range, a zero divisor among integers) also returns a flag, and the flag is read when it
 is available anyway: by `.item()`, printing, copies to the host and `synchronize()`, or by a later
 kernel of this kind, if it has arrived by then. PyTorch's CUDA errors come at the same times. In a
-function that JAX traces nothing is checked.
+function that JAX traces, values are not checked.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def raise_later(bad: Any, error: Callable[[Any], Exception], detail: Any = None)
 
 
 def raise_found(wait: bool = True) -> None:
-    """Raise the oldest error that was found; forget the flags that are fine.
+    """Raise the oldest error that was found; remove the flags without errors.
 
     Args:
-        wait: also for the flags that have not come in yet.
+        wait: whether to wait for flags that have not arrived yet.
     """
     while _pending:
         with Locked(_lock):

@@ -16,10 +16,10 @@ from plugrad_jax.precision import is_wide
 
 @functools.cache
 def all_devices() -> tuple[Any, ...]:
-    """Those of JAX's default platform, as `jax.devices()` lists them, then those of the others;
-    of several processes, this one's.
+    """The devices of JAX's default platform, as `jax.devices()` lists them, then the other
+    platforms'; only this process's own.
 
-    Asking for them starts the platforms, which takes a while where there is a GPU.
+    The first call starts the platforms, which takes a while with a GPU.
     """
     found = list(jax.local_devices())
     for platform in jax.extend.backend.backends():

@@ -36,7 +36,7 @@ def _split(key: Key) -> tuple[Key, Key]:
 
 
 class _TracedState(NamedTuple):
-    """The position in a stream whose key is not known yet."""
+    """The position in a stream with a key that is not known yet."""
 
     seed: int
     key: Key
@@ -46,8 +46,8 @@ class JaxGenerator(SeededGenerator):
     """A stream of random numbers on one device; kernels draw from `next_key()`.
 
     Attributes:
-        key: the state, two uint32 on the device. A traced step takes it as an argument and
-            sets it to what the step has made of it.
+        key: the state, two uint32 on the device. A traced step takes it as an argument and sets it
+            to the step's new key.
     """
 
     key: Key

@@ -101,7 +101,7 @@ class HostProgram:
             for overload, args, results in self._calls:
                 found = self._call(overload, [self._resolved(arg, values) for arg in args])
                 parts = found if isinstance(found, (list, tuple)) else [found]
-                values.update(zip(results, parts, strict=False))  # those of -1 nobody asks for
+                values.update(zip(results, parts, strict=False))  # results numbered -1 are unused
         after = [resolved(values[place]).array for place in range(self._count)]
         changed = [place for place in range(self._count) if after[place] is not before[place]]
         self._written = changed

@@ -18,5 +18,5 @@ class DistNetworkError(DistError):
 
 
 class DistTimeoutError(DistBackendError):
-    """An operation did not end in time. The message names the operation and, if the carrier knows
-    them, the missing ranks."""
+    """An operation did not end in time. The message names the operation and, if known, the missing
+    ranks."""

@@ -44,7 +44,7 @@ class Future(Generic[T]):
 
     @classmethod
     def found_by(cls, find: Callable[[], T]) -> Future[T]:
-        """A future whose value is computed by a function when it is waited for."""
+        """A future that computes its value by a function when it is waited for."""
         made = cls()
         made._find = find
         return made
@@ -104,7 +104,7 @@ class Future(Generic[T]):
         RuntimeError: Future.value(): the value is not there yet: call wait() first
         """
         if not self._over:
-            raise RuntimeError("Future.value(): the value is not there yet: call wait() first")
+            raise RuntimeError("Future.value(): the value is not set yet: call wait() first")
         if self._error is not None:
             raise self._error
         found: T = self._value

@@ -44,7 +44,7 @@ def plugrad_kernels() -> dict[str, str]:
 
 @hookimpl
 def plugrad_backends() -> list[type[Backend]]:
-    """The backend of DTensors, whose arrays are spread over ranks."""
+    """The backend of DTensors, which have arrays spread over ranks."""
     return [ShardedBackend]
 
 

@@ -238,7 +238,7 @@ def test_futures_keep_errors_and_values() -> None:
     future: Future[int] = Future()
     after = future.then(lambda done: 1 // done.value())
     assert not after.done()
-    with pytest.raises(RuntimeError, match="the value is not there yet"):
+    with pytest.raises(RuntimeError, match="the value is not set yet"):
         future.value()
     future.set_result(0)
     assert after.done()

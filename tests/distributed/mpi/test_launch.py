@@ -143,7 +143,7 @@ def test_ranks_end_with_a_launcher_that_is_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--mpiexec", "no-such-mpiexec"], "--mpiexec: there is no program 'no-such-mpiexec'"),
+        (["--mpiexec", "no-such-mpiexec"], "--mpiexec: no program 'no-such-mpiexec' found"),
         (["-m", "-n"], "Invalid value for '--processes'"),
     ],
 )
@@ -156,7 +156,7 @@ def test_wrong_options_are_named(tmp_path: Path, options: list[str], told: str) 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     outcome = run(tmp_path / "absent.py", 2, folder=tmp_path / "a", launch=[])
-    assert "there is no program" in outcome.err
+    assert "no program" in outcome.err
     assert outcome.code == 2
 
 

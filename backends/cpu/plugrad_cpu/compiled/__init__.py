@@ -32,7 +32,7 @@ def is_wanted() -> bool:
 
 @cache
 def loops(name: str) -> Any:
-    """The module of this package with a name; None where there is no numba, or none is wanted."""
+    """The module of this package with a name; None if numba is not installed or is disabled."""
     if not is_wanted():
         return None
     try:

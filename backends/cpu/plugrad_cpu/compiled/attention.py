@@ -1,7 +1,7 @@
 """Loops between the two products of attention: scores become weights in one pass over each row.
 
 Rows are in memory that may be wider than they are: (heads, rows, at least columns). All loops are
-in this module, because numba compiles one anew only when its own module has changed.
+in this module, because numba recompiles a loop only when its own module has changed.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def exp(x: Any) -> Any:
 def _most(row: Array) -> Any:
     """The largest number of a row; nan counts as larger or smaller than any.
 
-    LLVM makes vectors of the maximum of integers. Their order is that of floats once the bits of
-    negative ones are turned around.
+    LLVM vectorizes the maximum of integers. Their order equals the floats' order after the bits of
+    negative ones are inverted.
     """
     found = _FEWEST
     for i in range(row.size):
@@ -104,7 +104,7 @@ def turn(rows: Array, columns: Array) -> None:
 def add_mask(scores: Array, columns: int, masks: Array, chosen: Array, first: int) -> None:
     """Adds a mask.
 
-    masks: (masks, 1 or all rows, columns). chosen: which of them is that of each head. first: the
+    masks: (masks, 1 or all rows, columns). chosen: the number of each head's mask. first: the
     row of the mask that belongs to the first row of the scores.
     """
     for head in range(scores.shape[0]):
@@ -118,7 +118,7 @@ def add_mask(scores: Array, columns: int, masks: Array, chosen: Array, first: in
 
 @compiled_with("contract")
 def hide(scores: Array, columns: int, masks: Array, chosen: Array, first: int) -> None:
-    """The same with a mask of booleans, of which False stands for -inf."""
+    """The same with a mask of booleans; False stands for -inf."""
     for head in range(scores.shape[0]):
         mask = masks[chosen[head]]
         for i in range(scores.shape[1]):
@@ -132,9 +132,9 @@ def hide(scores: Array, columns: int, masks: Array, chosen: Array, first: int) -
 def weigh(scores: Array, columns: int, last: int, masked: bool, total: Array, most: Array) -> None:
     """Scores become weights, exp(score - most), where `most` is the largest of its row.
 
-    Row i takes part in columns up to `last + i`; the weights of others are 0. Writes the sums into
-    `total` and what was subtracted into `most`, both (heads, rows, 1). With `masked`, a row whose
-    scores are all -inf has weights of 0, a total of 1, and inf in `most`.
+    Row i uses columns up to `last + i`; other weights are 0. Writes the sums into `total` and the
+    subtracted numbers into `most`, both (heads, rows, 1). With `masked`, a row with only -inf as
+    scores gets weights of 0, a total of 1, and inf in `most`.
     """
     for head in range(scores.shape[0]):
         for i in range(scores.shape[1]):

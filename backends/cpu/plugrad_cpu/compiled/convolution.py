@@ -27,16 +27,16 @@ Ints = tuple[int, ...]
 _in_llvm: Any = intrinsic
 
 _FEATURES: Final = llvmlite.binding.get_host_cpu_features()
-# Bytes of a vector, and the shape of a tile: its sums are to fit into the registers, of which AVX2
-# has 16 and other instructions 32.
+# Bytes of a vector, and the shape of a tile: its sums should fit into the registers: 16 with AVX2,
+# 32 with other instructions.
 _WIDE: Final = bool(_FEATURES.get("avx512f"))
 _NARROW: Final = bool(_FEATURES.get("avx2")) and not _WIDE
 VECTOR: Final = 64 if _WIDE else 32 if _NARROW else 16
 MADE: Final = 4
 READ: Final = 3 if _NARROW else 4
 
-# Positions whose gradient for MADE filters stays in the cache of the first level, while it is
-# multiplied with all rows.
+# The number of positions for which the gradient of MADE filters stays in the first-level cache
+# while it is multiplied with all rows.
 PIECE: Final = 1024
 
 # A product may go into its sum unrounded; lanes of a sum may be added in any order.
@@ -264,7 +264,7 @@ def _copy_halved(  # type: ignore[no-untyped-def]  # numba reads the names of th
         vectors = _Vectors(context, builder, source)
         read = _data(context, builder, source, source_, source_at_)
         lanes, index = vectors.lanes, ir.IntType(32)
-        # The second vector ends with the last element that is wanted: none is read behind it.
+        # The second vector ends with the last element that is needed: none is read behind it.
         first = vectors.load(read)
         second = vectors.load(builder.gep(read, [ir.Constant(source_at_.type, lanes - 1)]))
         wanted = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
@@ -280,9 +280,9 @@ def _copy_halved(  # type: ignore[no-untyped-def]  # numba reads the names of th
 def _pack(
     x: Array, at: int, sizes: Ints, packed: Array, low: Ints, stride: Ints, cells: Ints
 ) -> None:
-    """Copies a sample (C, *sizes) into where it stands among the zeros of its padded copy.
+    """Copies a sample (C, *sizes) to its place among the zeros of its padded copy.
 
-    The copy is (C, depth, stride of rows, stride of columns, rows, columns): which elements windows
+    The copy is (C, depth, stride of rows, stride of columns, rows, columns): elements that windows
     read with a stride are neighbours in it.
     """
     channels, depth, height, width = sizes
@@ -433,14 +433,14 @@ def weight_gradient(
     cells: Ints,
     line_cells: Ints,
 ) -> None:
-    """Adds to the gradient of filters what the samples from `first` to `last` give.
+    """Adds the contributions of the samples from `first` to `last` to the gradient of filters.
 
     Args:
         grad: (N, O, *out); x: (N, C, *sizes).
         rows, low, stride, cells: see `correlate`; the rows are a multiple of READ.
         packed: zeros (copies, elements of a copy), for the copies of some samples.
         lines: zeros (copies, groups * blocks of MADE filters, elements of `line_cells`), for copies
-            of the gradient whose rows are as long as those of the copies of x.
+            of the gradient with rows as long as in the copies of x.
         line_cells: depth, rows and columns of that copy; there are zeros behind the last row.
         total: (groups * blocks of MADE filters, rows).
     """

@@ -1,4 +1,4 @@
-"""Elementwise functions with PyTorch's rounding: that of the C library, or correct rounding."""
+"""Elementwise functions with PyTorch's rounding: the C library's, or correct rounding."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The maxima of windows over signals, without their positions.
 
-A signal is split into phases: those elements that are a stride apart, side by side in memory. All
-windows read one tap from neighbours in one phase, of which LLVM makes vectors.
+A signal is split into phases: elements that are a stride apart become adjacent in memory. All
+windows read one tap from neighbours in one phase, which LLVM vectorizes.
 
-All loops are in this module, because numba compiles one anew only when its own module has changed.
+All loops are in this module, because numba recompiles a loop only when its own module has changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _split(line: Array, phases: Array) -> None:
     """phases: (stride, at least elements / stride)."""
     stride = phases.shape[0]
     whole = line.size // stride
-    # LLVM makes vectors of what reads each element, with a stride that it knows.
+    # LLVM vectorizes code that reads every element with a known stride.
     if stride == 2:
         first, second = phases[0], phases[1]
         for i in range(whole):
@@ -70,7 +70,7 @@ def maxima(
         found[:] = -np.inf
         _split(lines[number], phases)
         for tap in range(kernel):
-            # The windows of which this tap is an element, not padding.
+            # The windows in which this tap is an element rather than padding.
             place = tap * dilation - padding
             first = max(-(place // stride), 0)
             behind = min((size - 1 - place) // stride + 1, count)

@@ -1,10 +1,10 @@
 """Random numbers by loops that make the twister's words and turn them into numbers in one pass.
 
 Each loop takes the key and the position of a Mersenne Twister, fills `out` and returns the new
-position; the key is changed in place. The numbers are those of `generator` and of
-`numerics.box_muller` bit by bit: both round all operations in the same way.
+position; the key is changed in place. The numbers equal the results of `generator` and
+`numerics.box_muller` bit by bit, because all operations round in the same way.
 
-All loops are in this module, because numba compiles one anew when its own module has changed.
+All loops are in this module, because numba recompiles a loop only when its own module has changed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def words(key: Array, position: int, out: Array) -> int:
             _twist(key)
             position = 0
         count = min(out.size - done, _SIZE - position)
-        # Slices, whose loops start at 0: those are turned into vector instructions.
+        # Slices make the loops start at 0, so that they are vectorized.
         _temper(key[position : position + count], out[done : done + count])
         done += count
         position += count
@@ -298,7 +298,7 @@ def _sine_and_cosine(x: Any) -> Any:
     cosine = fused(cosine, square, -(square * _HALF)) + _FULL
     sine = fused(fused(square, _SIN[0], _SIN[1]), square, _SIN[2]) * square
     sine = fused(sine, x, x)
-    # Odd quarters of the circle swap sine and cosine; the signs are those of the quarter.
+    # Odd quarters of the circle swap sine and cosine; the quarter determines the signs.
     sine_bits, cosine_bits = bits_of(sine), bits_of(cosine)
     swapped = (octant & 2) != 0
     first = cosine_bits if swapped else sine_bits

@@ -1,6 +1,6 @@
 """Loops over the elements of one step of a recurrent layer, of float32 numbers.
 
-All loops are in this module, because numba compiles one anew only when its own module has changed.
+All loops are in this module, because numba recompiles a loop only when its own module has changed.
 A loop that reads and writes few arrays becomes one of vectors.
 """
 
@@ -85,7 +85,7 @@ def tanh(x: Any) -> Any:
 
 @compiled_with("contract")
 def lstm_forward(product: Array, gates: Array, cell: Array, planes: Array, out: Array) -> None:
-    """See `kernels/recurrent/lstm.py`, whose functions do the same."""
+    """See `kernels/recurrent/lstm.py`: its functions do the same."""
     count, width = out.shape
     for i in range(count):
         for kind in range(4):
@@ -134,7 +134,7 @@ def lstm_backward(
 
 @compiled_with("contract")
 def gru_forward(product: Array, gates: Array, hidden: Array, planes: Array, out: Array) -> None:
-    """See `kernels/recurrent/gru.py`, whose functions do the same."""
+    """See `kernels/recurrent/gru.py`: its functions do the same."""
     count, width = out.shape
     for i in range(count):
         for kind in range(2):

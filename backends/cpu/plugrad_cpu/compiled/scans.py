@@ -1,9 +1,9 @@
 """Loops that run along the middle dimension of arrays (before, n, behind), all in one pass.
 
-Sums and products are kept in the dtype of `start`. If there is no dimension behind, each step of a
-line waits for the one before; otherwise the elements behind form vectors.
+Sums and products are kept in the dtype of `start`. Without a dimension behind, each step of a line
+depends on the one before; otherwise the elements behind form vectors.
 
-All loops are in this module, because numba compiles one anew only when its own module has changed.
+All loops are in this module, because numba recompiles a loop only when its own module has changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from plugrad_cpu.compiled.jit import compiled
 
 Array = Any
 
-# Columns whose sums stay in the cache of the first level.
+# The number of columns with sums that stay in the first-level cache.
 _WIDE: Final = 1024
 # From so many elements on, vectors fill a part of a line faster than one element at a time.
 _RUN: Final = 16
@@ -80,8 +80,8 @@ def extrema(a: Array, made: Array, places: Array, greatest: bool) -> None:
             made[number, 0, j] = a[number, 0, j]
             places[number, 0, j] = 0
         if behind == 1:
-            # Mostly the next element that takes the place of one is far away: the processor guesses
-            # well what a branch finds, and waits for nothing.
+            # The next element that replaces the current one is usually far away, so the processor
+            # predicts the branch well and does not stall.
             i = 0
             while i < length:
                 first, best = i, a[number, i, 0]

@@ -1,4 +1,4 @@
-"""Converts between the transform of pairs of real numbers and that of the numbers.
+"""Converts between the transform of pairs of real numbers and the transform of the numbers.
 
 Indices are unsigned: numba checks whether signed ones are negative, and LLVM does not vectorize
 such loops.

@@ -64,7 +64,8 @@ def floating(name: str, kernel: Kernel) -> Kernel:
 
 
 def _by_blocks(kernel: Kernel, a: Array, rest: tuple[Any, ...]) -> Array:
-    """A fused elementwise kernel on blocks whose temporary arrays stay in the cache."""
+    """A fused elementwise kernel that runs on blocks, so that temporary arrays stay in the
+    cache."""
     arrays = [a, *(x for x in rest if isinstance(x, np.ndarray))]
     if any(x.shape != a.shape or not x.flags.c_contiguous for x in arrays):
         return kernel(a, *rest)
@@ -284,7 +285,7 @@ def _log_softmax_of(a: Array, dim: int) -> Array:
 
 
 def _along(kernel: Kernel) -> Kernel:
-    """A softmax kernel that knows empty, 0-dim and 16-bit arrays."""
+    """A softmax kernel that handles empty, 0-dim and 16-bit arrays."""
 
     def along(a: Array, dim: int, half_to_float: bool) -> Any:
         if a.itemsize == 2 and is_narrow(a):

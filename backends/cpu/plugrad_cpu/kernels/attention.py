@@ -17,8 +17,8 @@ from plugrad_cpu.kernels.linalg import widen
 
 Array = Any
 
-# Weights that are in memory at a time. Compiled loops pass over them less often, so that it matters
-# more how fast products are, whose blocks may be larger.
+# The number of weights that are in memory at a time. Compiled loops pass over them less often, so
+# the speed of products matters more, and larger blocks are better for these.
 _BLOCK: Final = 1 << 17
 _COMPILED_BLOCK: Final = 1 << 18
 # Of rows in a block: products of fewer are slow.
@@ -34,7 +34,7 @@ def _blocks(
     whole heads, or a part of the rows."""
     step = max(1, min(rows, size // max(columns, 1)))
     if is_causal:
-        # Smaller ones leave out more of what no row takes part in.
+        # Smaller ones leave out more of the masked columns.
         step = max(1, min(step, max(rows // 8, _LEAST_ROWS)))
     together = max(1, size // max(step * columns, 1))
     for head in range(0, heads, together):
@@ -66,7 +66,7 @@ class _Inputs:
             # What was expanded is one row, or one matrix, again.
             once = [slice(None if stride else 1) for stride in mask.strides[:-1]]
             mask = mask[tuple(once)]
-            # Each matrix of the mask once, and which of them is that of each head.
+            # Each matrix of the mask once, and the number of each head's matrix.
             count = math.prod(mask.shape[:-2])
             self.masks = self.prepare(widen(mask).reshape(count, *mask.shape[-2:]))
             numbers = np.arange(count).reshape(mask.shape[:-2])
@@ -103,7 +103,7 @@ class _Inputs:
         return np.matmul(rows, others[heads, :columns].swapaxes(-1, -2), made)
 
     def scores(self, heads: slice, rows: slice, columns: int) -> Array:
-        """Those of a block, -inf where nothing takes part."""
+        """The scores of a block, -inf for masked pairs."""
         scaled = self.scaled(heads, rows)
         scores = self.products("scores", scaled, self.key, heads, columns)
         if self.masks is not None:
@@ -116,8 +116,8 @@ class _Inputs:
         return scores
 
     def weights(self, heads: slice, rows: slice, columns: int) -> tuple[Array, Array, Array]:
-        """Those of a block, not divided by their sums yet; the sums; and what was subtracted from
-        the scores, which is inf where nothing takes part."""
+        """The weights of a block, not divided by their sums yet; the sums; and the numbers
+        subtracted from the scores, inf for fully masked rows."""
         weights = self.scores(heads, rows, columns)
         most = weights.max(-1, keepdims=True)
         if self.masks is not None:
@@ -133,13 +133,13 @@ class _Inputs:
         return weights, total, most
 
     def weights_again(self, heads: slice, rows: slice, columns: int, shift: Array) -> Array:
-        """Those of a block, divided by their sums, whose logarithms are in `shift`."""
+        """The weights of a block, divided by their sums; `shift` has the sums' logarithms."""
         weights = self.scores(heads, rows, columns)
         weights -= shift
         return np.exp(weights, weights)
 
     def to_scores(self, grad: Array, heads: slice, columns: int, row_sums: Array) -> Array:
-        """The gradients of the scores of the block whose weights were made last."""
+        """The gradients of the scores of the block with the latest weights."""
         found = self.products("gradients", grad, self.value, heads, columns)
         found -= row_sums
         found *= self.memory("scores", found.shape)
@@ -158,7 +158,7 @@ class _Compiled(_Inputs):
         super().__init__(*given)
         self.loops = loops
         self.block = _COMPILED_BLOCK
-        # The heads of which each of the two arrays is turned.
+        # The heads for which each of the two arrays is transposed.
         self.turned_heads: dict[str, slice] = {}
 
     def prepare(self, masks: Array) -> Array:
@@ -187,7 +187,7 @@ class _Compiled(_Inputs):
         return found
 
     def wide_scores(self, heads: slice, rows: slice, columns: int) -> tuple[Array, int]:
-        """Those of a block, and the last column that its first row takes part in."""
+        """The scores of a block, and the last column that its first row uses."""
         scaled = self.scaled(heads, rows)
         scores = self.wide_products("scores", scaled, self.key, heads, columns)
         if self.masks is not None:

@@ -4,8 +4,8 @@ The input is padded and turned to (C, N, *spatial), so that the columns of a who
 matrix (C * taps, N * positions). With stride 1 a window's shift is a shift in memory: a row of the
 matrix is then one contiguous run through the whole padded batch, which copies many times faster
 than rows of a few elements each. Such a run also computes positions that straddle two rows; these
-are left out at the end. Large batches go in chunks, and runs in pieces whose columns fit into the
-cache, which the product then reads them from.
+are left out at the end. Large batches are split into chunks, and runs into pieces with columns that
+fit into the cache, from which the product reads them.
 
 With numba, compiled loops (`numerics.correlation`) handle large convolutions, without columns.
 
@@ -33,12 +33,12 @@ Ints = tuple[int, ...]
 
 # Elements of a chunk's columns.
 _CHUNK: Final = 1 << 20
-# Bytes of the columns of a piece of a run; of columns that are added up tap by tap, each of which
-# is a call; and how many columns a piece has at least.
+# Bytes of the columns of a piece of a run; of columns that are summed with one call per tap; and
+# the least number of columns of a piece.
 _PIECE: Final = 1 << 19
 _FOLDED: Final = 1 << 22
 _LEAST_PIECE: Final = 256
-# A run may compute this many times the positions that are wanted.
+# A run may compute this many times the positions that are needed.
 _WASTE: Final = 1.8
 # From so many products on, compiled loops pay for loading numba, and from so many positions of a
 # plane on for vectors that reach over the ends of rows; in the gradient of filters for sums over
@@ -52,10 +52,10 @@ class _Geometry:
     """How the windows of a convolution are laid out as columns.
 
     Attributes:
-        windows: where they stand.
+        windows: the windows' positions.
         runs: whether windows are taken as runs through the padded batch.
-        cells: spatial sizes of an image within such a batch. The padding behind a row, or an
-            image, is also that in front of the next one, so there is but one of both.
+        cells: spatial sizes of an image within such a batch. The padding behind a row or an image
+            is also the padding in front of the next one, so it is stored once.
         lead: elements of padding in front of the first image.
         reach: how far a window's last element is behind its first.
     """
@@ -152,7 +152,7 @@ class _Geometry:
         return images.reshape(groups, filters // groups, -1)[:, :, :length]
 
     def fold(self, columns: Array, count: int) -> Array:
-        """Adds columns (C * taps, columns) up where their windows lie: (N, C, *sizes)."""
+        """Sums columns (C * taps, columns) at the positions of their windows: (N, C, *sizes)."""
         windows = self.windows
         channels = columns.shape[0] // math.prod(windows.kernel)
         padded = np.zeros((channels, count, *windows.padded()), columns.dtype)
@@ -162,8 +162,8 @@ class _Geometry:
         return padded[windows.interior()].swapaxes(0, 1)
 
     def fold_runs(self, matrix: Array, spread: Array, count: int) -> Array:
-        """Adds the columns up that a product of matrices (groups, taps, O / groups) and a gradient
-        (groups, O / groups, columns) has, where their windows lie: (N, C, *sizes)."""
+        """Sums the columns of a product of matrices (groups, taps, O / groups) and a gradient
+        (groups, O / groups, columns) at the positions of their windows: (N, C, *sizes)."""
         taps = self.windows.taps()
         starts = [sum(s * t for s, t in zip(self.shifts, tap, strict=True)) for tap in taps]
         rows = matrix.shape[0] * matrix.shape[1]
@@ -344,7 +344,7 @@ def convolution_backward(
     groups: int,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients toward input, weight and bias; None where not wanted."""
+    """The gradients toward input, weight and bias; None if not requested."""
     if x.dtype.kind == "c":
         x = x.conj()
         weight = weight.conj()

@@ -25,7 +25,7 @@ Shape = tuple[int, ...]
 _KEPT: Final = 4096
 # Up to so many elements `np.add.at` is faster than a sort.
 _ADDED_ONE_BY_ONE: Final = 2048
-# NumPy's stubs do not know these arguments by position, which is the fast way.
+# NumPy's stubs lack these arguments by position, which is faster.
 _minimum: Final[Callable[..., Any]] = np.minimum.reduce
 _maximum: Final[Callable[..., Any]] = np.maximum.reduce
 

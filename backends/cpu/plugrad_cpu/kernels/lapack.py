@@ -24,7 +24,7 @@ Array = Any
 PREFIXES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 # From here on calls from Python cost less than NumPy's way of computing float32 in float64.
 LARGE: Final = 48
-# How many columns orgqr takes at once; SciPy does not tell.
+# The number of columns that orgqr processes at once; SciPy does not expose it.
 BLOCK: Final = 64
 # Large matrices seldom have a reciprocal condition far above this one: a try would be in vain.
 HOPELESS: Final = 1e-7
@@ -79,7 +79,7 @@ def each(function: Callable[..., Any], batch: tuple[int, ...], *arrays: Array) -
 
 
 def work_size(query: Callable[..., Any], *args: Any, **kwargs: Any) -> list[int]:
-    """The sizes of workspace that a routine wants: rounded up, for float32 rounds them."""
+    """The sizes of workspace that a routine requires, rounded up because float32 rounds them."""
     *sizes, _ = query(*args, **kwargs)
     return [int(np.real(size) * (1 + 1e-6)) + 1 for size in sizes]
 
@@ -100,7 +100,7 @@ def lu_solve(lu: Array, pivots: Array, b: Array, left: bool, adjoint: bool) -> A
     batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
     if getrs is None or lu.size == 0 or b.size == 0 or is_many(math.prod(batch), n):
         return NotImplemented
-    # LAPACK would exchange rows that are not there.
+    # LAPACK would exchange rows that do not exist.
     if pivots.min() < 1 or pivots.max() > n:
         what = "greater or equal to 1" if pivots.min() < 1 else "smaller or equal to LU.size(-2)"
         raise RuntimeError(
@@ -171,7 +171,7 @@ def cholesky(a: Array, upper: bool) -> Any:
     potrf = known("potrf", a.dtype)
 
     def one(matrix: Array) -> tuple[Array, int]:
-        # Of the transpose, whose other triangle is read, the transposed factor.
+        # Factorize the transpose, reading its other triangle, and transpose the factor.
         factor, info = potrf(matrix.T, lower=int(upper), clean=1)
         return factor.T, info
 

@@ -124,7 +124,7 @@ def _rows(a: Array) -> int:
 def linear_backward(
     x: Array, grad: Array, weight: Array, mask: tuple[bool, bool, bool]
 ) -> tuple[Any, Any, Any]:
-    """The gradients of `linear` toward its input, weight and bias; None where not wanted."""
+    """The gradients of `linear` toward its input, weight and bias; None if not requested."""
     if x.itemsize == 2 and is_narrow(x):
         wide = linear_backward(widen(x), widen(grad), widen(weight), mask)
         dtype = x.dtype

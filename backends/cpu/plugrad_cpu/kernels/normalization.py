@@ -33,7 +33,7 @@ def _narrowed(parts: tuple[Any, ...], like: tuple[Any, ...]) -> Any:
 
 
 def _row_blocks(count: int, size: int) -> Iterator[slice]:
-    """Slices of rows whose temporary arrays stay in the cache."""
+    """Slices of rows, so small that temporary arrays stay in the cache."""
     step = max(1, _BLOCK // max(size, 1))
     for start in range(0, count, step):
         yield slice(start, start + step)

@@ -37,7 +37,7 @@ from plugrad_cpu.numerics.adapters import (
 )
 from plugrad_cpu.numerics.floating_errors import run_integer_division
 
-_INTEGRAL: Final = "biu"  # what numpy.dtype.kind says; that of bfloat16 is "V"
+_INTEGRAL: Final = "biu"  # numpy.dtype.kind; for bfloat16 it is "V"
 
 
 def neg(a: Array) -> Any:
@@ -106,7 +106,7 @@ def _modulo(ufunc: Kernel, name: str) -> Kernel:
 
 
 def _remainder(a: Array, b: Array) -> Any:
-    """A zero has the sign of `a`; NumPy's have that of `b`."""
+    """A zero has the sign of `a`; NumPy's have the sign of `b`."""
     out = np.remainder(a, b)
     if out.dtype.kind in "iu" or np.all(out):
         return out
@@ -135,8 +135,8 @@ def pow_tensors(a: Array, b: Array) -> Any:
     try:
         return np.power(a, b)
     except ValueError:
-        # The truncated reciprocal: 0 except for bases 1 and -1, of which only the exponent's parity
-        # counts, and PyTorch's 0 for base 0.
+        # The truncated reciprocal: 0 except for bases 1 and -1, where only the exponent's parity
+        # matters; PyTorch has 0 for base 0.
         power = np.power(a, np.where(b >= 0, b, b & 1))
         return np.where(b >= 0, power, np.where(np.abs(a) == 1, power, 0)).astype(a.dtype)
 
@@ -259,7 +259,7 @@ def _sigmoid_expression(a: Array) -> Any:
 
 
 def _load_special(name: str) -> Kernel:
-    """`scipy.special.<name>` when SciPy is there, else the function of `math`, slower."""
+    """`scipy.special.<name>` if SciPy is installed, else the slower function of `math`."""
     try:
         special = importlib.import_module("scipy.special")
     except ImportError:

@@ -1,6 +1,6 @@
 """Kernels of pooling: whole images are shifted and combined, one tap of the window at a time.
 
-The same functions serve images and volumes: windows know their dimensions.
+The same functions serve images and volumes: windows have their dimensions.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def max_pool1d(x: Array, kernel: int, stride: int, padding: int, dilation: int, 
 
 
 def _maxima_of_runs(x: Array, kernel: int, dilation: int) -> Array:
-    """The maxima of windows at all places: from those of two shorter windows, which may overlap."""
+    """The maxima of windows at all places, from the maxima of two shorter windows, which may
+    overlap."""
     width = 1
     while width < kernel:
         shift = min(width, kernel - width)
@@ -157,7 +158,7 @@ def im2col(x: Array, windows: Windows) -> Any:
 
 
 def col2im(columns: Array, windows: Windows) -> Any:
-    """Columns added up where their windows stand."""
+    """Columns summed at the positions of their windows."""
     leading = columns.shape[:-2]
     count = len(windows.taps())
     taps = columns.reshape(*leading, columns.shape[-2] // count, count, *windows.out)

@@ -41,10 +41,10 @@ _LONG_PERMUTATION: Final = (2**32 - 1) // 20
 _WORD: Final = 1 << 64
 # Up to here compiled loops find remainders of words of 32 bits.
 _LARGEST_SPAN: Final = 1 << 31
-# From so many elements on, a permutation is found by whole passes, and rows are not sorted where
-# few elements of them are wanted.
+# From so many elements on, a permutation is found by whole passes, and rows are not sorted if few
+# of their elements are needed.
 _LONG: Final = 512
-# One in so many elements tells how large those are that are wanted.
+# One in so many elements is a sample that estimates the bound of the needed ones.
 _SAMPLED: Final = 16
 # The bits of a float64 that float32 lacks, and how far from their middle its rounding is in doubt.
 _BELOW_FLOAT32: Final = (1 << 29) - 1
@@ -53,7 +53,7 @@ _NORMAL_FLOAT32: Final = 2.0**-120
 
 
 def in_memory_order(array: Array) -> Array:
-    """A view whose elements, row by row, are in the order in which PyTorch fills them."""
+    """A view with its elements, row by row, in the order in which PyTorch fills them."""
     if array.flags.c_contiguous:
         return array
     strides = array.strides
@@ -82,7 +82,7 @@ def filled(array: Array, generator: CpuGenerator, loop: str, *arguments: object)
 
 
 def narrowed(drawn: Any, dtype: DTypeLike) -> Any:
-    """Numbers in another dtype; those of 16 bits get there by way of float32."""
+    """Numbers in another dtype; 16-bit ones are converted through float32."""
     if dtype.itemsize == 2 and dtype.kind not in "iu" and drawn.dtype == _FLOAT64:
         drawn = drawn.astype(_FLOAT32)
     if dtype == np.float16 and drawn.dtype == _FLOAT32:
@@ -209,7 +209,7 @@ def randint(
 
 
 def _as_numbers(drawn: Array, dtype: DTypeLike) -> Array:
-    """Integers in a dtype; those of 16 bits with fractions get there by way of float32."""
+    """Integers in a dtype; 16-bit floats are converted through float32."""
     if dtype.itemsize == 2 and dtype.kind not in "iu":
         drawn = drawn.astype(_FLOAT32)
     return drawn.astype(dtype, copy=False)
@@ -223,7 +223,7 @@ def random_between_(array: Array, low: int, high: int, generator: CpuGenerator) 
 
 
 def random_(array: Array, low: int, high: int, generator: CpuGenerator) -> Array:
-    """Integers from 0 to the largest: two words for those of 64 bits, else one."""
+    """Integers from 0 to the largest: two words for 64-bit ones, else one."""
     dtype = array.dtype
     long = dtype == np.int64 or dtype == _FLOAT64
     if _filled_with_remainders(array, generator, high, 0, long):
@@ -291,7 +291,7 @@ def bernoulli_of_number(a: Array, probability: float, generator: CpuGenerator) -
 
 
 def kept_by_dropout(generator: CpuGenerator, x: Array, probability: float) -> Array:
-    """The mask of the elements that dropout with a probability keeps; it lies in memory like x."""
+    """The mask of the elements that dropout with a probability keeps, in the memory layout of x."""
     kept = np.empty_like(x, np.bool_)
     return bernoulli_(kept, 1 - probability, generator)
 
@@ -356,7 +356,7 @@ def largest(rows: Array, count: int) -> Array:
         return np.argsort(falling, 1, kind="stable")[:, :count]
     places = np.empty((len(rows), count), np.int64)
     for row, numbers in enumerate(falling):
-        # Twice as many as are wanted, as far as some of them can tell.
+        # A bound for about twice as many as are needed, estimated from the sample.
         rank = 2 * count // _SAMPLED + _SAMPLED
         bound = np.partition(numbers[::_SAMPLED], rank)[rank]
         # What cannot be compared counts as small.

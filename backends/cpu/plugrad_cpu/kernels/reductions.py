@@ -20,7 +20,7 @@ Array = Any
 Dims = tuple[int, ...]
 Kernel = Callable[..., Any]
 
-# NumPy's stubs do not know these arguments by position, which is the fast way.
+# NumPy's stubs lack these arguments by position, which is faster.
 _add: Final[Kernel] = np.add.reduce
 _maximum: Final[Kernel] = np.maximum.reduce
 _minimum: Final[Kernel] = np.minimum.reduce

@@ -133,7 +133,8 @@ def _resampled(
         if blocks is None:
             return NotImplemented
         steps.append((size / max(length, 1), -place, blocks))
-    # Those first that make the array smaller; then the last dimension, whose lines are longest.
+    # First the dimensions that make the array smaller; then the last one, which has the longest
+    # lines.
     for _, place, blocks in sorted(steps, key=lambda step: step[:2]):
         wide = _along(wide, leading - place, sizes[-place], blocks)
     return np.array(wide, x.dtype, copy=None if steps else True)

@@ -35,7 +35,7 @@ def where_numbers(condition: Array, a: Any, b: Any, dtype: Any) -> Any:
 
 
 def _is_zero(number: Any) -> bool:
-    """Whether all bits are 0; those of -0.0 are not."""
+    """Whether all bits are 0, which is false for -0.0."""
     return number == 0 and not isinstance(number, complex) and math.copysign(1, number) > 0
 
 

@@ -28,7 +28,7 @@ def stack(arrays: list[Array], dim: int) -> Array:
 
 
 def _in_order(array: Array) -> Array:
-    """Row-major, however the operands lie: what depends on it then does not depend on them."""
+    """Row-major for any layout of the operands, so that dependent results do not vary with it."""
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 

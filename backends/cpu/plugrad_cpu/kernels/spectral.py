@@ -47,7 +47,7 @@ def _transform(name: str, a: Array, dims: Dims, norm: str, lengths: Any = None) 
 
 
 def _fftw(a: Array, forward: bool) -> Transform | None:
-    """FFTW's way, if it is there and worth loading."""
+    """FFTW, if it is installed and worth loading."""
     if a.size < _ENOUGH or fftw.library() is None:
         return None
     return Transform(forward, thread_count())

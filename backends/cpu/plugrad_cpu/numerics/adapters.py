@@ -31,9 +31,9 @@ def cut_down(number: Any, dtype: Any) -> Array:
 
 
 def comes_down_to(lowered: Callable[..., Any]) -> Callable[[Kernel], Kernel]:
-    """Tell what a kernel does for arguments like some: a function and its arguments, or None.
+    """Attach to a kernel its lowering for given arguments: a function and its arguments, or None.
 
-    A compiled step calls that in the kernel's place.
+    A compiled step calls the function in place of the kernel.
     """
 
     def mark(kernel: Kernel) -> Kernel:
@@ -44,7 +44,7 @@ def comes_down_to(lowered: Callable[..., Any]) -> Callable[[Kernel], Kernel]:
 
 
 def with_number(kernel: Kernel) -> Kernel:
-    """The overload of a binary kernel whose second operand is a Python number."""
+    """The overload of a binary kernel with a Python number as second operand."""
 
     @comes_down_to(lambda a, number: (kernel, (a, as_operand(number, a.dtype))))
     def number_kernel(a: Array, number: Any) -> Any:
@@ -54,7 +54,7 @@ def with_number(kernel: Kernel) -> Kernel:
 
 
 def with_number_first(kernel: Kernel) -> Kernel:
-    """The overload of a binary kernel whose first operand is a Python number."""
+    """The overload of a binary kernel with a Python number as first operand."""
 
     @comes_down_to(lambda number, b: (kernel, (as_operand(number, b.dtype), b)))
     def number_kernel(number: Any, b: Array) -> Any:
@@ -64,7 +64,7 @@ def with_number_first(kernel: Kernel) -> Kernel:
 
 
 def in_memory_order(kernel: Kernel) -> Kernel:
-    """An elementwise kernel of one array that leaves the elements as they lie in memory."""
+    """An elementwise kernel of one array that keeps the memory layout."""
 
     def ordered(x: Array, *args: Any) -> Any:
         if x.ndim < 2 or copy_order(x) == "C":
@@ -77,7 +77,7 @@ def in_memory_order(kernel: Kernel) -> Kernel:
 
 
 def in_order(kernel: Kernel) -> Kernel:
-    """A kernel with a row-major result, however its operands lie."""
+    """A kernel with a row-major result, for any layout of its operands."""
 
     def row_major(*args: Any) -> Any:
         result = kernel(*args)
@@ -145,7 +145,8 @@ def wide_ternary(kernel: Kernel) -> Kernel:
 
 
 def wide_throughout(kernel: Kernel) -> Kernel:
-    """Computes 16-bit floats in float32: all arrays of a kernel whose first one is of such."""
+    """Computes 16-bit floats in float32: all arrays of a kernel if the first one has 16-bit
+    floats."""
 
     @comes_down_to(lambda *args: None if args[0].itemsize == 2 else (kernel, args))
     def widened(a: Array, *rest: Any) -> Any:

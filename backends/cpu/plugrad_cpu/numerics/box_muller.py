@@ -61,7 +61,7 @@ def _wide(number: float) -> float:
 
 
 class _Horner:
-    """Polynomials in float32, each step of which is rounded once, in memory that is used again."""
+    """Polynomials in float32 with one rounding per step, in memory that is reused."""
 
     def __init__(self, size: int) -> None:
         self.wide = np.empty(size, np.float64)
@@ -132,7 +132,7 @@ def _sine_and_cosine(horner: _Horner, x: Array) -> tuple[Array, Array]:
     cosine = horner.fused(cosine, square, half) + _ONE
     sine = horner(square, SIN) * square
     sine = horner.fused(sine, x, x)
-    # Odd quarters of the circle swap sine and cosine; the signs are those of the quarter.
+    # Odd quarters of the circle swap sine and cosine; the quarter determines the signs.
     swapped = (octant & 2).view(np.uint32)
     mask = (0 - (swapped >> 1)).view(np.uint32)
     difference = sine.view(np.uint32) ^ cosine.view(np.uint32)
@@ -217,7 +217,7 @@ def fused_floats(x: Array, factor: Any, summand: Any) -> Array:
     wide *= float(factor)
     product = wide.copy()
     wide += float(summand)
-    # Rounded twice, half of the last place may go the wrong way: then the last bit tells it.
+    # Double rounding may round halves the wrong way; the last bit shows these cases.
     halfway = (wide.view(np.uint64) & 0x1FFFFFFF) == 0x10000000
     if halfway.any():
         exact = wide[halfway]

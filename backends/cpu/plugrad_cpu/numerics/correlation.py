@@ -75,7 +75,7 @@ class Correlation:
 
     @property
     def cells(self) -> Ints:
-        """Sizes of the copy, each of whose planes has every element that a stride leads to."""
+        """Sizes of the copy; each of its planes has every element that a stride leads to."""
         depth, *plane = self.reach
         return (depth, *(-(-r // s) for r, s in zip(plane, self.stride[1:], strict=True)))
 
@@ -90,7 +90,7 @@ class Correlation:
         return planes and count >= _BATCH and self.out[1] * self.out[2] <= _SMALL
 
     def turned(self, count: int) -> Correlation:
-        """The same for images whose samples are neighbours: (1, C, height, width, N)."""
+        """The same for images with adjacent samples: (1, C, height, width, N)."""
         return Correlation(
             (*self.sizes[1:], count),
             (*self.out[1:], count),
@@ -161,7 +161,7 @@ def _tables(
 def _blocks(weight: Array, groups: int, made: int) -> Array:
     """Filters (O, C / groups, *kernel) as (groups, blocks, C / groups * taps, made).
 
-    The last block has as many filters as any, of which some are in the one before as well.
+    The last block has as many filters as the others; some of them are in the previous block, too.
     """
     filters = weight.shape[0] // groups
     matrix = weight.reshape(groups, filters, -1)
@@ -289,7 +289,8 @@ def input_gradient(loops: Any, grad: Array, weight: Array, plan: Correlation, gr
 def weight_gradient(
     loops: Any, grad: Array, x: Array, shape: Ints, plan: Correlation, groups: int
 ) -> Array:
-    """Gradient (N, O, *out) and input (N, C, *sizes): that of filters (O, C / groups, *kernel)."""
+    """From gradient (N, O, *out) and input (N, C, *sizes), the gradient of filters (O, C / groups,
+    *kernel)."""
     count = x.shape[0]
     grad = np.ascontiguousarray(grad).reshape(count, -1, *plan.out)
     x = np.ascontiguousarray(x).reshape(count, -1, *plan.sizes)

@@ -28,7 +28,7 @@ _ALIGNMENT: Final = 16
 
 @cache
 def library() -> Any:
-    """pyFFTW; None where it is not installed or not wanted."""
+    """pyFFTW; None if it is not installed or is disabled."""
     if not is_wanted():
         return None
     try:
@@ -45,8 +45,8 @@ def is_aligned(a: Array) -> bool:
 
 
 def _stand_in(like: Array) -> Array:
-    """An array whose memory is never written to, so it takes none. It has only the alignment that
-    all arrays have, since a plan requires the alignment that it was made for."""
+    """An array that is never written to, so it uses no memory. It has only the alignment that all
+    arrays have, because a plan requires the alignment that it was made for."""
     size = like.shape[0] * like.strides[0]
     memory = np.empty(size + 4 * _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % (2 * _ALIGNMENT) + _ALIGNMENT
@@ -55,7 +55,7 @@ def _stand_in(like: Array) -> Array:
 
 
 class _Plan:
-    """A plan, and arrays that stand in for those of a call."""
+    """A plan, and placeholders for the arrays of a call."""
 
     def __init__(self, read: Array, made: Array, way: str) -> None:
         self.free = _stand_in(read), _stand_in(made)
@@ -96,10 +96,10 @@ plans: Final = _Plans()
 
 
 def transform_rows(read: Array, made: Array, forward: bool) -> None:
-    """Transforms, not scaled, of the rows of one matrix into those of another.
+    """Unscaled transforms of the rows of one matrix into the rows of another.
 
-    Each row lies in one piece, and both matrices are aligned. For real numbers the result is half
-    of the spectrum.
+    Each row is contiguous, and both matrices are aligned. For real numbers the result is half of
+    the spectrum.
     """
     key = (read.shape, read.strides, read.dtype, made.shape, made.strides, forward)
     plan = plans.take(key)

@@ -1,4 +1,4 @@
-"""Fourier transforms in any dimensions, made of transforms of rows.
+"""Fourier transforms in any dimensions, composed of transforms of rows.
 
 For a dimension that is not the last, some columns at a time are transposed to rows, transformed and
 transposed back, all within the cache. A long row is treated as a matrix: its columns are

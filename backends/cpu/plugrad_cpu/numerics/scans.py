@@ -15,8 +15,8 @@ from plugrad_cpu.compiled import loops_for
 
 Array = Any
 
-# The dtypes in which PyTorch keeps sums and products along a line, where that of the result is
-# another one.
+# The dtypes in which PyTorch keeps sums and products along a line, if they differ from the
+# result's.
 _WIDER: Final = {
     np.dtype(np.float32): np.dtype(np.float64),
     np.dtype(np.complex64): np.dtype(np.complex128),
@@ -51,7 +51,7 @@ def _scan(name: str, a: Array, dim: int, dtype: Any) -> Array:
         ufunc, start = (np.add, 0) if name == "sums" else (np.multiply, 1)
         found = ufunc.accumulate(given, dim, kept)
         if name == "sums" and found.dtype.kind in "fc":
-            found += start  # which tells 0 from -0
+            found += start  # which distinguishes 0 from -0
         return np.ascontiguousarray(found).astype(dtype, copy=False)
     lines = _lines(given, dim)
     made = np.empty(lines.shape, lines.dtype)

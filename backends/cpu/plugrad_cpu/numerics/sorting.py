@@ -106,9 +106,9 @@ def stable_order(a: Array, dim: int = -1, descending: bool = False) -> Array:
 
 
 def _bounds(line: Array, count: int, descending: bool) -> Array:
-    """Indices of elements that have the first of the order among them, and few others.
+    """Indices of elements that include the first ones in the order, and few others.
 
-    A sample tells about where the last of the first is. If it misleads, there are too few, or many.
+    A sample estimates the bound. If it is misleading, there are too few or many.
     """
     sample = line[::_STEP]
     share = count / _STEP

@@ -1,6 +1,7 @@
 """Sums of large arrays as products with ones, which BLAS computes faster than NumPy adds.
 
-Lines are cut into parts whose sums NumPy adds up, so that errors are as small as those of its sums.
+Lines are cut into parts, and NumPy adds the parts' sums, so errors are as small as in NumPy's own
+sums.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 Array = Any
 Dims = tuple[int, ...]
 
-# NumPy's stubs do not know these arguments by position, which is the fast way.
+# NumPy's stubs lack these arguments by position, which is faster.
 _reduce: Final[Callable[..., Any]] = np.add.reduce
 # Elements from which on the way to BLAS pays.
 _SIZES: Final = {np.dtype(np.float32): 1 << 15, np.dtype(np.float64): 1 << 16}

@@ -23,7 +23,7 @@ THREAD_VARIABLES: Final = (
 
 
 class _Allowed:
-    """How many threads `allow_threads` was told; None for nothing."""
+    """The number of threads given to `allow_threads`; None if it was not called."""
 
     count: int | None = None
 
@@ -55,8 +55,8 @@ def allow_threads(count: int) -> None:
 
 
 def limit_libraries() -> None:
-    """Tell BLAS what is allowed; each that is loaded into the process, so once more after that of
-    SciPy was."""
+    """Set the number of threads of every BLAS in the process; call it again after SciPy has loaded
+    its own."""
     if _allowed.count is not None:
         importlib.import_module("threadpoolctl").threadpool_limits(_allowed.count, "blas")
 

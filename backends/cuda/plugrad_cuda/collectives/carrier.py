@@ -45,15 +45,15 @@ _REDUCTIONS = {
 class NCCLCarrier(Carrier):
     """Ranks that are processes, each with a GPU of its own.
 
-    An operation goes to a stream of the carrier's, after what the calling thread's stream was given
+    An operation goes to one of the carrier's streams, after the work on the calling thread's stream
     so far. Waiting for a request makes the stream wait, not the host; with
     `PLUGRAD_NCCL_BLOCKING_WAIT=1` in the environment the host waits, too.
 
     Attributes:
         host: the carrier of hosts.
         blocking: whether the host waits.
-        closed: whether it is used no more.
-        problem: why it can no longer be used; empty while it can.
+        closed: whether it has been closed.
+        problem: why it cannot be used any more; empty while it can.
     """
 
     name: ClassVar[str] = "nccl"
@@ -84,7 +84,8 @@ class NCCLCarrier(Carrier):
     def split(self, ranks: Sequence[int], name: str) -> Carrier:
         return NCCLCarrier(self.host.split(ranks, name))
 
-    # What the group sets is for the host as well: others ask that one where this rank is.
+    # The group's settings apply to the host's carrier, too, which reports this rank's state to
+    # others.
 
     @property
     def timeout(self) -> float:
@@ -189,7 +190,7 @@ class NCCLCarrier(Carrier):
     # Messages
 
     def send(self, array: Array, dst: int, tag: int) -> Request | None:
-        """Send to a rank. NCCL knows no tags: messages arrive in the order they are sent in."""
+        """Send to a rank. NCCL has no tags: messages arrive in the order in which they are sent."""
         if self._is_of_host(array):
             return self.host.send(array, dst, tag)
         if dst == self.rank:
@@ -218,7 +219,7 @@ class NCCLCarrier(Carrier):
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
-        """Messages that are asked for within it start together at its end."""
+        """Messages that are requested within it start together at its end."""
         self._batch = []
         try:
             yield
@@ -306,7 +307,7 @@ class NCCLCarrier(Carrier):
     def _move(
         self, sent: Sequence[tuple[Array, int]], received: Sequence[tuple[int, Array]]
     ) -> Request | None:
-        """Messages among all ranks, which all of them know of."""
+        """Messages among all ranks, in which all of them participate."""
         outgoing = [(part, rank) for part, rank in sent if part.size]
         incoming = [(rank, part) for rank, part in received if part.size]
         arrays = [part for part, _ in outgoing] + [part for _, part in incoming]
@@ -349,7 +350,8 @@ class NCCLCarrier(Carrier):
     def _reduced(
         self, name: str, out: Array, array: Array, size: int, known: Any, *more: int
     ) -> Request | None:
-        """Call a reduction of NCCL's on `size` elements; `known` is what `nccl.reduction` says."""
+        """Call a reduction of NCCL's on `size` elements; `known` is the result of
+        `nccl.reduction`."""
         kind, named, parts = known
         pointer, into = _bytes(array)[0], _bytes(out)[0]
 

@@ -16,7 +16,7 @@ from plugrad_distributed.errors import DistTimeoutError
 
 __all__ = ["Communicators"]
 
-# Tags by which two ranks meet on the host: beyond those of messages and collectives.
+# Tags by which two ranks meet on the host, beyond the tags of messages and collectives.
 PAIR_TAG = 1 << 25
 ID_BYTES = 128
 PAUSE = 0.0005
@@ -26,8 +26,8 @@ class Communicators:
     """Makes communicators, and keeps them.
 
     Args:
-        host: carries what ranks tell one another before.
-        check: raises if a rank is gone.
+        host: carries the messages that ranks exchange before.
+        check: raises if a rank has ended.
     """
 
     def __init__(self, host: Carrier, check: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class Communicators:
         self._of_pairs: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def of_all(self, index: int) -> Any:
-        """The communicator of all ranks of the group, of which this one is on a GPU."""
+        """The communicator of all ranks of the group; this rank is on a GPU."""
         found = self._of_all.get(index)
         if found is None:
             host = self._host

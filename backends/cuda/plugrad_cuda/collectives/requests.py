@@ -45,7 +45,7 @@ class Enqueued(Request):
 
 
 class Stopped(Request):
-    """The end of all that streams were given, which the host waits for."""
+    """The end of all work on streams, for which the host waits."""
 
     def __init__(self, carrier: NCCLCarrier, marks: list[Any]) -> None:
         self._carrier = carrier

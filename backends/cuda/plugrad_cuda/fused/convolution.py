@@ -152,7 +152,8 @@ def convolution(
     contiguous = run.xp.ascontiguousarray
     x, weight = contiguous(x), contiguous(weight)
     bias = None if bias is None else contiguous(bias)
-    # The roles of a transposed one's input and output are those of what it is the gradient of.
+    # For a transposed convolution, input and output have the roles in the convolution that it is
+    # the gradient of.
     outputs = weight.shape[1] * groups if transposed else weight.shape[0]
     channels, filters = (outputs, x.shape[1]) if transposed else (x.shape[1], outputs)
     geometry = _Geometry(x.shape[0], channels, filters, groups, windows)
@@ -169,7 +170,7 @@ def convolution_backward(
     groups: int,
     mask: tuple[bool, bool, bool],
 ) -> Any:
-    """The gradients toward input, weight and bias; None where not wanted."""
+    """The gradients toward input, weight and bias; None if not requested."""
     element = _taken(x, weight, grad)
     if element is None:
         return NotImplemented

@@ -13,7 +13,7 @@ Array = Any
 Kernel = Callable[..., Any]
 Launcher = Callable[..., Any]
 
-# C++ types of the dtypes that the kernels compute with, by name: that of bfloat16 is ml_dtypes'.
+# C++ types of the dtypes that the kernels compute with, by name; bfloat16 is ml_dtypes'.
 CPP: Final = {
     "float64": "double",
     "float32": "float",

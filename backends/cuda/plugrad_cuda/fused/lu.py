@@ -17,8 +17,8 @@ _CPP: Final = {
     "complex128": "complex128_t",
 }
 _INT32: Final = np.dtype(np.int32)
-# Up to this order a block is used for a single matrix. It may be larger by as much as there are
-# matrices: a GPU has many blocks, of which cuSOLVER uses all for one.
+# Up to this order a block is used for a single matrix. With more matrices the order may be larger
+# in proportion: a GPU has many blocks, and cuSOLVER uses all of them for one matrix.
 _ORDER: Final = 64
 
 EXPRESSIONS: Final = {"lu": ("row_order", *(f"lu_factor<{element}>" for element in _CPP.values()))}

@@ -101,7 +101,7 @@ def layer_norm_backward(
     bias: Array | None,
     mask: Mask,
 ) -> Any:
-    """The gradients toward input, weight and bias; None where not wanted."""
+    """The gradients toward input, weight and bias; None if not requested."""
     types = _types(x, weight, bias)
     accumulated = wide(x.dtype)
     size = math.prod(shape)
@@ -224,7 +224,7 @@ def batch_norm_backward(
     eps: float,
     mask: Mask,
 ) -> Any:
-    """The gradients toward input, weight and bias; None where not wanted."""
+    """The gradients toward input, weight and bias; None if not requested."""
     types = _types(x, weight, running_mean, running_var)
     accumulated = wide(x.dtype)
     if types is None or x.size == 0 or grad.dtype != x.dtype:

@@ -15,19 +15,19 @@ OPTIONS: Final = ("-std=c++17",)
 
 
 class Runtime(Protocol):
-    """What the launchers ask for. CuPy provides it, and on the host the emulation of the tests.
+    """The interface that launchers need. CuPy provides it, and on the host the tests' emulation.
 
     Attributes:
-        xp: the array library, of which `empty`, `zeros` and `ascontiguousarray` are used.
+        xp: the array library; `empty`, `zeros` and `ascontiguousarray` are used.
     """
 
     @property
     def xp(self) -> Any: ...
 
     def may_wait(self) -> bool:
-        """Whether a launcher may look at values, which waits for the device: at indices, to raise
-        PyTorch's IndexError of the CPU. Otherwise one out of range ends the kernel, as PyTorch's
-        assertions on the device do.
+        """Whether a launcher may read values, which waits for the device: it checks indices to
+        raise PyTorch's IndexError of the CPU. Otherwise an index out of range ends the kernel, like
+        PyTorch's assertions on the device.
         """
         ...
 
@@ -66,8 +66,8 @@ class CuPyRuntime:
     before a graph is captured, a step has to run once.
 
     Args:
-        check: whether indices are looked at before a launch, which waits for the device, unless a
-            graph is being captured. Without it nothing here waits.
+        check: whether indices are checked before a launch, which waits for the device, unless a
+            graph is being captured. Without it no launch waits.
     """
 
     def __init__(self, check: bool = False) -> None:

@@ -70,9 +70,9 @@ def kernels(*, check: bool = True) -> dict[str, Kernel]:
     """All kernels by operator, the fused ones before those on arrays.
 
     Args:
-        check: whether indices, probabilities and integer divisors are looked at on the device, to
-            raise what the CPU raises; that waits for the device, so it is not done while a graph
-            is captured. Without it wrong ones give wrong results, or stop the device.
+        check: whether indices, probabilities and integer divisors are checked on the device, to
+            raise the CPU's errors. This waits for the device, so it is skipped while a graph is
+            captured. Without it wrong ones give wrong results, or stop the device.
     """
     ns = CupyNamespace(check=check)
     arrays = array_kernels(ns)

@@ -60,7 +60,7 @@ def blocks(heads: int, rows: int, columns: int, is_causal: bool) -> Iterator[Blo
     part of the rows of one."""
     step = max(1, min(rows, _BLOCK // max(columns, 1)))
     if is_causal:
-        # Smaller ones leave out more of what no row takes part in.
+        # Smaller ones leave out more of the masked columns.
         step = max(1, min(step, max(rows // 8, _LEAST_ROWS)))
     together = max(1, _BLOCK // max(step * columns, 1))
     for head in range(0, heads, together):
@@ -116,7 +116,7 @@ class _Inputs:
         return self.xp.stack(parts)
 
     def blocks(self) -> Iterator[Block]:
-        """None where there are no columns: nothing takes part then."""
+        """None if there are no columns, so that everything is masked."""
         return blocks(self.heads if self.columns else 0, self.rows, self.columns, self.is_causal)
 
 
@@ -207,7 +207,7 @@ class Attention(Family):
                 sums = xp.empty((given.heads, given.rows, 1), dtype)
             out[heads, rows] = found
             sums[heads, rows] = logarithm
-        if out is None or sums is None:  # nothing takes part
+        if out is None or sums is None:  # everything is masked
             out = xp.zeros(out_shape, dtype)
             sums = xp.full((given.heads, given.rows, 1), math.inf, dtype)
         shape = (*given.leading, given.rows)

@@ -1,9 +1,9 @@
 """Kernels of convolution as matrix products: cuBLAS on the windows laid out as columns.
 
 The windows of (N, C, *sizes) are copied to (N, groups, C / groups * taps, positions), one launch,
-and multiplied with the filters (groups, O / groups, C / groups * taps), one batched product whose
-result is the output as it should lie. For dtypes with CUDA source, `plugrad_cuda.fused` needs no
-columns.
+and multiplied with the filters (groups, O / groups, C / groups * taps), one batched product with
+the output in its final layout as the result. For dtypes with CUDA source, `plugrad_cuda.fused`
+needs no columns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Convolution(Family):
         return view.reshape(x.shape[0], groups, rows, math.prod(windows.out))
 
     def folded(self, columns: Array, windows: Windows, channels: int) -> Array:
-        """Columns added up where their windows lie: (N, C, *sizes)."""
+        """Columns summed at the positions of their windows: (N, C, *sizes)."""
         count = columns.shape[0]
         by_tap = columns.reshape(count, channels, math.prod(windows.kernel), *windows.out)
         padded = self.xp.zeros((count, channels, *windows.padded()), columns.dtype)
@@ -97,7 +97,7 @@ class Convolution(Family):
         groups: int,
         mask: tuple[bool, bool, bool],
     ) -> tuple[Any, Any, Any]:
-        """The gradients toward input, weight and bias; None where not wanted."""
+        """The gradients toward input, weight and bias; None if not requested."""
         if x.dtype.kind == "c":
             x, weight = self.xp.conjugate(x), self.xp.conjugate(weight)
         to_input = to_weight = to_bias = None

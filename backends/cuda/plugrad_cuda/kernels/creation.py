@@ -200,13 +200,13 @@ class Creation(Family):
         return drawn.reshape((*weights.shape[:-1], count)).astype(INT64)
 
     def by_inversion(self, shares: Array, count: int, generator: Any) -> Array:
-        """All rows in one search: the distribution function of row i lies between i and i + 1."""
+        """All rows in one search: the distribution function of row i is between i and i + 1."""
         rows, classes = shares.shape
         first = self.xp.arange(rows, dtype=np.float64)[:, None]
         upper = self.xp.cumsum(shares, axis=1)
         upper = upper / upper[:, -1:] + first
         marks = self.xp.asarray(generator.rng.random((rows, count), dtype=np.float64)) + first
-        # A mark that was rounded up would lie in the next row.
+        # A mark that was rounded up would be in the next row.
         marks = self.xp.minimum(marks, self.xp.nextafter(first + 1, first))
         found = self.xp.searchsorted(upper.reshape(-1), marks.reshape(-1), side="right")
         return found.reshape(rows, count) - self.xp.arange(rows, dtype=INT64)[:, None] * classes

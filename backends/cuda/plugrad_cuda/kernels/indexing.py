@@ -181,7 +181,7 @@ class Indexing(Family):
                 self.check_index(item, array.shape[len(found)], len(found))
                 found.append(item)
                 shapes.append(item.shape)
-            elif item.ndim == 0:  # a dimension of its own, of which all or nothing is taken
+            elif item.ndim == 0:  # a new dimension, of which all or nothing is taken
                 array = array[at(len(found), None)]
                 found.append(self.xp.arange(int(bool(item))))
                 shapes.append(found[-1].shape)

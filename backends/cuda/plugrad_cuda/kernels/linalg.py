@@ -79,7 +79,7 @@ class Linalg(Family):
     def linear_backward(
         self, x: Array, grad: Array, weight: Array, mask: tuple[bool, bool, bool]
     ) -> tuple[Any, Any, Any]:
-        """The gradients of `linear` toward its input, weight and bias; None where not wanted."""
+        """The gradients of `linear` toward its input, weight and bias; None if not requested."""
         if weight.ndim == 1:
             found = self.linear_backward(x, grad[..., None], weight[None, :], mask)
             return found[0], None if found[1] is None else found[1][0], None

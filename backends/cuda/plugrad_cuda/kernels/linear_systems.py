@@ -93,7 +93,7 @@ class LinearSystems(Family):
     def substitute(
         self, a: Array, b: Array, *, lower: bool, unit: bool, adjoint: bool = False
     ) -> Array:
-        """X with A @ X = B, or A.mH @ X = B, of which one triangle of A is read."""
+        """X with A @ X = B, or A.mH @ X = B; only one triangle of A is read."""
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         count = math.prod(batch)
         # A single matrix has its own routine, without pointers on the device.

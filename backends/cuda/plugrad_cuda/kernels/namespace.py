@@ -1,6 +1,6 @@
 """The array library as kernels see it: CuPy, and the few functions that differ in NumPy.
 
-Kernels are written against `Namespace`, so they also run without a GPU: the tests use one made of
+Kernels are written against `Namespace`, so they also run without a GPU: the tests use one based on
 NumPy.
 """
 
@@ -22,7 +22,7 @@ Array = Any
 Kernel = Callable[..., Any]
 Shape = tuple[int, ...]
 
-# Dtypes that CUDA's atomicAdd knows, as `cupy.add.at` wants them.
+# Dtypes that CUDA's atomicAdd supports, as `cupy.add.at` requires them.
 ATOMIC: Final = frozenset(
     ["int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
 )
@@ -34,8 +34,8 @@ class Namespace:
     Attributes:
         xp: the module with the functions that NumPy and CuPy share.
         erf, erfc: of real arrays, element by element; may be fused.
-        check: whether kernels look for wrong indices, probabilities and divisors on the device,
-            which waits for it.
+        check: whether kernels check indices, probabilities and divisors on the device, which waits
+            for it.
     """
 
     xp: Any
@@ -150,9 +150,9 @@ class CupyNamespace(Namespace):
         return result
 
     def memory_of(self, array: Array, size: Shape, stride: Shape, offset: int) -> Array:
-        """The allocation is the memory: CuPy's pool rounds it up to 512 bytes, so a view may
-        reach that far. What arrays were made of is not known for all: `base` is None for what
-        CuPy's own as_strided returns."""
+        """The memory is the allocation: CuPy's pool rounds it up to 512 bytes, so a view may reach
+        that far. The base of an array is not always known: `base` is None for results of CuPy's
+        as_strided."""
         if 0 in size:
             return self.xp.empty(size, array.dtype)
         memory, itemsize = array.data.mem, array.itemsize
@@ -176,7 +176,7 @@ class CupyNamespace(Namespace):
 
     def lu_factor(self, a: Array) -> tuple[Array, Array]:
         with warnings.catch_warnings():
-            # That a matrix is singular is told by `info`.
+            # `info` reports that a matrix is singular.
             warnings.simplefilter("ignore", RuntimeWarning)
             factors, pivots = self._linalg().lu_factor(a, check_finite=False)
         return factors, pivots
@@ -192,7 +192,7 @@ class CupyNamespace(Namespace):
         cusolver: Any = importlib.import_module("cupyx.cusolver")
         try:
             return bool(cusolver.check_availability("geev"))
-        except ValueError:  # what CuPy says of functions that it does not know
+        except ValueError:  # CuPy's message for functions that it lacks
             return False
 
     def _linalg(self) -> Any:

@@ -224,7 +224,7 @@ class Pointwise(Family):
         return number_kernel
 
     def with_number_first(self, kernel: Kernel) -> Kernel:
-        """The number as an array, since kernels ask their first operand for its dtype."""
+        """The number as an array, because kernels read the dtype of their first operand."""
 
         def number_kernel(value: Any, b: Array) -> Any:
             return kernel(self.xp.full((), typed(value, b.dtype), b.dtype), b)
@@ -246,7 +246,7 @@ class Pointwise(Family):
         return NotImplemented if a.dtype.kind == "c" else self.xp.logaddexp(a, b)
 
     def signbit(self, a: Array) -> Any:
-        """Only floating point numbers have one; of bfloat16 the decomposition tells."""
+        """Only floating point numbers have one; the decomposition computes bfloat16."""
         return self.xp.signbit(a) if a.dtype.kind == "f" else NotImplemented
 
     def rsub(self, a: Array, value: Any, alpha: Any) -> Any:
@@ -415,5 +415,5 @@ class Pointwise(Family):
         return self.fused_right_shift(a, self.spread(b, a), 8 * a.itemsize)
 
     def spread(self, value: Any, like: Array) -> Array:
-        """A number as an array: shifts ask for its sign."""
+        """A number as an array: shifts read its sign."""
         return value if self.is_array(value) else self.xp.full((), value, like.dtype)

@@ -134,7 +134,7 @@ class Pooling(Family):
         return taps.reshape(*x.shape[:-3], rows, math.prod(windows.out))
 
     def col2im(self, columns: Array, windows: Windows) -> Any:
-        """Columns added up where their windows stand."""
+        """Columns summed at the positions of their windows."""
         wide = widen(columns)
         count = len(windows.taps())
         channels = columns.shape[-2] // count

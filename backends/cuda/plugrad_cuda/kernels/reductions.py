@@ -215,8 +215,8 @@ class Reductions(Family):
         return self.scan(self.xp.cumprod, a, dim, dtype)
 
     def logcumsumexp(self, a: Array, dim: int) -> Any:
-        """In as many rounds as the length has bits: after n of them each element stands for the
-        2 ** n that end at it. CuPy's functions accumulate nothing but sums and products."""
+        """In as many rounds as the length has bits: after n of them each element combines the 2 **
+        n elements that end at it. CuPy's functions accumulate only sums and products."""
         if a.dtype.kind == "c":
             return NotImplemented
         if a.ndim == 0 or a.shape[dim] < 2:

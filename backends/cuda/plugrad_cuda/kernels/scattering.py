@@ -1,7 +1,7 @@
 """Adding and writing at positions that may occur more than once.
 
 Adding takes CUDA's atomicAdd, in an order that differs between runs. Where
-`plugrad.use_deterministic_algorithms` forbids that, places are sorted first; nothing here waits for
+`plugrad.use_deterministic_algorithms` forbids that, places are sorted first; none of this waits for
 the device.
 """
 
@@ -70,8 +70,8 @@ def _is_last(ns: Namespace, places: Array) -> Array:
 
 
 def _add_in_order(ns: Namespace, target: Array, where: Any, values: Array) -> None:
-    """Sums of equal places in as many rounds as their number has bits: after n of them each
-    element stands for the 2 ** n that end at it. The last one of a place is added to it."""
+    """Sums of equal places in as many rounds as their number has bits: after n of them each element
+    combines the 2 ** n elements that end at it. The last one of a place is added to it."""
     xp = ns.xp
     places, sources = _sorted(ns, target, where, values)
     if places.size == 0:

@@ -54,8 +54,8 @@ class Reordering(Family):
         return self.xp.tile(array, repeats)
 
     def repeat_interleave(self, repeats: Array, output_size: int | None) -> Array:
-        """Each position as often as it says there. CuPy's own repeat wants the counts on the
-        host; here only their sum goes there."""
+        """Each position, repeated by its count. CuPy's own repeat needs the counts on the host;
+        here only their sum is copied there."""
         if self.ns.may_wait() and bool(self.xp.any(repeats < 0)):
             raise RuntimeError(NEGATIVE_REPEATS)
         if repeats.size == 0:
@@ -103,7 +103,7 @@ class Reordering(Family):
         self, array: Array, is_sorted: bool, return_inverse: bool, return_counts: bool
     ) -> Any:
         """The different elements; where each element is among them; and how often each occurs.
-        How many there are the host has to know. Each nan is different from the others."""
+        The host needs their number. Each nan is different from the others."""
         if array.size == 0 or array.dtype.kind == "c":
             return NotImplemented
         xp = self.xp

@@ -17,7 +17,8 @@ def _norm(mode: int, forward: bool) -> str:
 
 
 class Spectral(Family):
-    """cuFFT has no transforms of nothing. Those of real numbers end with the last dimension."""
+    """cuFFT has no transforms of empty arrays. Transforms of real numbers end with the last
+    dimension."""
 
     def kernels(self) -> dict[str, Kernel]:
         return {"_fft_c2c": self.c2c, "_fft_r2c": self.r2c, "_fft_c2r": self.c2r}

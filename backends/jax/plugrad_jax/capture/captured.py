@@ -108,7 +108,7 @@ class Captured:
         return programs
 
     def _key(self, call: Call) -> Any:
-        """What tells programs apart before anything is looked up: the arguments' types."""
+        """The first key that distinguishes programs: the arguments' types."""
         tensors: list[Any] = call.tensors
         about: list[Any] = []
         for leaf in call.leaves:
@@ -132,7 +132,7 @@ class Captured:
     # When nothing fits
 
     def _slowly(self, call: Call) -> Any:
-        """Look for a program whose tensors have moved, or trace."""
+        """Look for a program with tensors that have moved, or trace."""
         key = self._key(call)
         self._check_arguments(call)
         arguments = [leaf for leaf in call.leaves if not isinstance(leaf, TENSOR)]
@@ -207,7 +207,7 @@ class Captured:
         return CacheInfo(self._calls - self.traces, self.traces, programs, tuple(self._reasons))
 
     def cache_clear(self) -> None:
-        """Forget all programs."""
+        """Remove all programs."""
         self._programs.clear()
         self._latest = None
 
@@ -235,24 +235,24 @@ def jit(fn: None = ..., *, donate: bool = ..., state: Any = ...) -> Callable[[F]
 
 
 def jit(fn: Any = None, *, donate: bool = True, state: Any = ()) -> Any:
-    """A function over tensors as one program of XLA: a whole training step, say.
+    """A function over tensors as one program of XLA, for example a whole training step.
 
-    The function is run once on stand-ins for arrays. What it computes becomes the program, with
-    the state that it reaches as inputs; what it changes, tensors, gradients, optimizers, random
-    numbers, is changed by every run. See docs/backends/jax_jit.md.
+    The function runs once with tracers in place of arrays. Its computation becomes the program,
+    with the state that it reaches as inputs. Every run changes what the function changes: tensors,
+    gradients, optimizers, random numbers. See docs/backends/jax_jit.md.
 
     Args:
         fn: the function; without it, the result is a decorator. It may be a method.
         donate: whether the program may write over the arrays that it replaces.
         state: modules, optimizers and tensors, also in lists, tuples and dicts, that the function
-            uses; needed only where it reaches them in a way that cannot be followed.
+            uses; needed only if it reaches them in a way that cannot be followed.
 
     Returns:
         a `Captured`, which is called as the function is.
 
     Raises:
-        CaptureError: when called, if the function asks for values of tensors, changes Python
-            values, or leaves a tensor behind. Nothing has changed then.
+        CaptureError: when called, if the function reads values of tensors, changes Python values,
+            or leaves a tensor behind. Then nothing has changed.
         RuntimeError: when called with tensors on other devices.
 
     >>> import plugrad, plugrad_jax

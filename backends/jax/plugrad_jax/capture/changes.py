@@ -103,7 +103,7 @@ class Argument:
 
 
 class Inside:
-    """In a list of changes: a dict, list or tuple with such things in it."""
+    """In a list of changes: a dict, list or tuple that contains changes."""
 
     def __init__(self, leaves: list[Any], structure: Any) -> None:
         self.leaves = leaves
@@ -130,7 +130,7 @@ class Changes:
         self.dropped_grads: list[Any] = []
         self.kept_grads: list[tuple[Any, Any]] = []
         self.flags: list[tuple[Any, bool]] = []
-        # (dict or list, key, what is there then, or None for nothing)
+        # (dict or list, key, the value afterwards, or None for none)
         self.places: list[tuple[Any, Any, Any]] = []
         self.generators: list[tuple[Any, int]] = []
         # Counts that grow, and what they are then.
@@ -159,15 +159,15 @@ class Changes:
 
 
 class Traced:
-    """What a trace gives.
+    """The result of a trace.
 
     Attributes:
         jaxpr: the program, whose inputs are in the order of `sources`, its results as numbered.
         sources: where each input comes from: a tensor (its array), a `DeviceNumber`, a generator
             (its key), or the place of an array among the arguments.
-        changes: what else happens.
-        roots: what could be reached.
-        watched: tensors whose situation tracing depended on.
+        changes: the other effects.
+        roots: the objects that could be reached.
+        watched: tensors with properties that tracing depended on.
         mesh: a mesh of devices that the step names, or None.
         place: the device that the step computes on, if it is known.
     """

@@ -20,7 +20,7 @@ class CaptureError(RuntimeError):
 
 
 class ValueAsked(CaptureError):
-    """Python asked for the values of a tensor that was there before the step."""
+    """Python read the values of a tensor that existed before the step."""
 
     def __init__(self, tensor: str) -> None:
         super().__init__(
@@ -67,7 +67,7 @@ def _line(frame: FrameType, number: int) -> str:
 
 
 def needs_a_value(error: BaseException) -> bool:
-    """Whether an error says that Python asked for a value that tracing does not know."""
+    """Whether an error means that Python read a value that is unknown while tracing."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, (ValueAsked, jax.errors.JAXTypeError, jax.errors.JAXIndexError)):
@@ -77,7 +77,7 @@ def needs_a_value(error: BaseException) -> bool:
 
 
 def no_value(error: BaseException, name: str) -> CaptureError:
-    """The error for a function that needs a value, with the line that asks for it."""
+    """The error for a function that needs a value, with the line that reads it."""
     line = user_line(error.__traceback__)
     return CaptureError(
         f"{name}: the step depends on the value of a tensor"

@@ -1,8 +1,8 @@
 """Python numbers of optimizers that become inputs of the program: learning rates, step counts.
 
-An optimizer says in `capturable_numbers` which of its options, and which numbers in the state of a
-parameter, its update takes as 0-dim tensors, too. While a step is traced an option is such a
-tensor, and a count is a `Count`, which remembers by how much it grew: outside they stay numbers.
+An optimizer lists in `capturable_numbers` the options, and the numbers in a parameter's state, that
+its update also accepts as 0-dim tensors. While a step is traced, an option is such a tensor, and a
+count is a `Count`, which records its increase; outside they stay numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from plugrad_jax.capture.errors import CaptureError
 
 
 class Count:
-    """A whole number that is not known while tracing, plus one that is.
+    """An unknown whole number plus a known one.
 
     Adding a whole number gives a `Count`; all other arithmetic gives 0-dim tensors.
     """
@@ -62,8 +62,8 @@ class Count:
 
     def _refuse(self, *_: Any) -> Any:
         raise CaptureError(
-            "an optimizer reads the value of its step count, which a captured step does not "
-            "know; the count can only be used in arithmetic"
+            "an optimizer reads the value of its step count, which is unknown in a captured step; "
+            "the count can only be used in arithmetic"
         )
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
@@ -72,10 +72,10 @@ class Count:
 
 
 class DeviceNumber(Number):
-    """One input of the program that stands for a number in one or several places.
+    """One input of the program that represents a number in one or several places.
 
     Args:
-        places: dicts and keys where the number is, all of one value.
+        places: the dicts and keys that hold the number, all with one value.
     """
 
     def __init__(self, places: list[tuple[dict[str, Any], str]]) -> None:
@@ -103,5 +103,5 @@ class DeviceNumber(Number):
         self.store(value)
 
     def take_over(self, other: DeviceNumber) -> None:
-        """Go on where another one was, whose places have moved."""
+        """Take over the state of another one that has moved to other places."""
         self.grows, self._value, self._array = other.grows, other._value, other._array

@@ -47,7 +47,7 @@ class Placement:
         if self.mesh is None:
             if self._single:
                 return False
-            # What is made of numbers alone has no array to follow.
+            # Results of numbers alone have no array to follow.
             there = None if self._place is None else sharding(self._place.index or 0)
             wanted = [there] * self._count
         else:

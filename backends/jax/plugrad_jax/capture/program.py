@@ -60,7 +60,7 @@ class Held:
 
 
 def _references() -> int:
-    """What `sys.getrefcount` says of an array that one tensor has, as `Program.inputs` asks it."""
+    """The reference count of an array that only one tensor has, measured as in `Program.inputs`."""
     held = Held()
     held.array = object()
     arrays = [held.array]
@@ -73,11 +73,11 @@ OF_ONE_TENSOR: Final = _references()
 class Program:
     """One trace of a step, compiled.
 
-    Inputs are in this order: tensors whose arrays are donated, other tensors, the arguments'
-    tensors and arrays, generators' keys, numbers. Results are as `Changes` says.
+    Inputs are in this order: tensors with donated arrays, other tensors, the arguments' tensors and
+    arrays, generators' keys, numbers. Results follow `Changes`.
 
     Args:
-        traced: what the trace gave.
+        traced: the result of the trace.
         call: the call that was traced.
         donate: whether the arrays of tensors that are written to may be used up.
     """
@@ -289,7 +289,7 @@ class Program:
             generator.key = part_here(key, all_devices()[generator.index]) if spread else key
         return changes.returned.make(results, call.tensors)
 
-    # Finding the same things in other places
+    # Finding the same objects in other places
 
     def moved(self, roots: Roots) -> None:
         """Use what a later walk found, which came to the same signature."""

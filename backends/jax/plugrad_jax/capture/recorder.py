@@ -17,15 +17,15 @@ from plugrad_jax.generator import JaxGenerator
 
 
 class Recorder(Listener):
-    """What a trace meets.
+    """The objects that a trace uses.
 
     Attributes:
-        before: what tensors were, by id, for all that the step met and that it did not make.
-        generators: generators that the step was given, with the keys they had.
+        before: the former states of all tensors, by id, that the step used but did not make.
+        generators: generators that the step used, with their former keys.
         results: weak references to the tensors that operators returned, and the operators' names.
         place: the device that the step computes on, as far as is known.
         mesh: a mesh of devices that the step names.
-        shardings: where inputs are that are spread over devices, by the tracer's id.
+        shardings: the shardings of inputs that are spread over devices, by the tracer's id.
     """
 
     def __init__(self, name_of: Callable[[Any], str], place: plugrad.device | None) -> None:
@@ -41,7 +41,7 @@ class Recorder(Listener):
         self.results: list[tuple[weakref.ref[Any], str]] = []
         # By id: nothing that was there before has the place of what came and went since.
         self._own: set[int] = set()
-        # What `selected` told of, kept so that views of it are known to be that.
+        # Copies reported by `selected`, kept so that their views are recognised.
         self._copies: dict[int, Any] = {}
         # Lines that write to them.
         self._lost: dict[int, str] = {}
@@ -63,7 +63,7 @@ class Recorder(Listener):
         self._own.add(id(tensor))
 
     def read(self, tensor: Any) -> None:
-        """Python may see what the step made of Python's numbers, and nothing else."""
+        """Python may read only tensors that the step made from Python's numbers."""
         array = tensor.array
         if isinstance(array, jax.core.Tracer):
             return  # JAX refuses
@@ -130,11 +130,11 @@ class Recorder(Listener):
             and not isinstance(value.key, jax.core.Tracer)
         ):
             self.generators[id(value)] = (value, value.key)
-            # What is computed from it is known when the program runs, and not before.
+            # Results computed from it are known only when the program runs.
             value.key = jnp.copy(value.key)
 
     def _compute_on(self, device: plugrad.device, what: str) -> None:
-        """Raise if it is not the device that the step computes on; `what` is there."""
+        """Raise if this is not the device that the step computes on; `what` is on it."""
         if not self._placed:
             self.place = device
             self._placed = what
@@ -162,10 +162,10 @@ class Recorder(Listener):
                 self._note(item, op)
 
     def check_left(self, taken: set[int]) -> None:
-        """Raise if a tensor that the step made is still there when the step is over.
+        """Raise if a tensor that the step made still exists after the step.
 
         Args:
-            taken: ids of those that are known to be.
+            taken: ids of tensors that may exist.
         """
         for ref, name in self.results:
             tensor = ref()

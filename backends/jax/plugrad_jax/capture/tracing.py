@@ -377,7 +377,7 @@ class _OptimizersSeen(Scope):
     def change(self, state: Any) -> None:
         optimizers = sys.modules.get("plugrad_nn.optim.optimizer")
         if optimizers is not None:
-            # The handle first, so that there is no time at which nobody could take the hook out.
+            # The handle first, so that the hook can be removed at any time.
             self.handle = RemovableHandle(optimizers._global_optimizer_pre_hooks)
             optimizers._global_optimizer_pre_hooks[self.handle.id] = self.check
 
@@ -397,7 +397,8 @@ def _place_of(call: Call) -> Any:
 
 
 def _devices_of_numbers(roots: Roots) -> dict[int, Any]:
-    """Where parameters are whose option or count is in a dict of an optimizer, by the dict's id."""
+    """The locations of parameters with an option or count in a dict of an optimizer, by the dict's
+    id."""
     found: dict[int, Any] = {}
     for optimizer in roots.optimizers:
         for group in optimizer.param_groups:

@@ -169,7 +169,7 @@ def _log_softmax_of(a: Array, dim: int) -> Array:
 
 
 def _along(function: Kernel) -> Kernel:
-    """A softmax kernel that knows empty, 0-dim and 16-bit arrays."""
+    """A softmax kernel that handles empty, 0-dim and 16-bit arrays."""
 
     def along(a: Array, dim: int, half_to_float: bool) -> Array:
         wide = widen(a)
@@ -202,8 +202,8 @@ def _log_softmax_backward(grad: Array, output: Array, dim: int, input_dtype: Any
 _log_softmax_program: Final = _along(_log_softmax_of)
 _log_softmax_backward_program: Final = program(_log_softmax_backward, 2, 3)
 
-# Of each log_softmax that is being traced, by the id of the result: the result, the exponentials
-# and their sums. An entry goes with its result.
+# For each log_softmax that is being traced, by the id of the result: the result, the exponentials
+# and their sums. An entry is removed with its result.
 _traced: Final[dict[int, tuple[weakref.ref[Any], Array, Array]]] = {}
 
 

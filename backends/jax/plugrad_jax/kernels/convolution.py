@@ -1,6 +1,6 @@
 """Kernels of convolution: XLA's own, over any number of spatial dimensions.
 
-The gradients are those of `jax.linear_transpose`, which are convolutions again.
+The gradients come from `jax.linear_transpose` and are convolutions again.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def convolution_backward(
     groups: int,
     mask: tuple[bool, bool, bool],
 ) -> tuple[Array | None, Array | None, Array | None]:
-    """The gradients toward input, weight and bias; None where not wanted."""
+    """The gradients toward input, weight and bias; None if not requested."""
 
     def forward(x: Array, weight: Array) -> Array:
         return (_transposed if transposed else _correlate)(x, weight, windows, groups)

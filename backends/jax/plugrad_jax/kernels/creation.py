@@ -101,7 +101,7 @@ def drawing(*static: int) -> Callable[[Kernel], Kernel]:
             try:
                 return drawn(key, *args)
             except ValueError as error:
-                # The key is on a single device, and used up: nobody else draws from it.
+                # The key is on a single device and already used, so no other call draws from it.
                 return run_again(drawn, (key, *args), error)
 
         return kernel
@@ -141,7 +141,7 @@ def _normal(key: Any, size: Shape, dtype: DTypeLike) -> Array:
 
 @drawing(3, 4)
 def _integers(key: Any, low: Any, count: Any, size: Shape, dtype: DTypeLike) -> Array:
-    """`low` and `count`, the number of integers, are taken modulo 2**64: 0 stands for all.
+    """`low` and `count`, the number of integers, are taken modulo 2**64: 0 means all.
 
     Takes one of 2**64 equally likely numbers modulo `count`; this favours some integers by less
     than one in 2**64 / count.

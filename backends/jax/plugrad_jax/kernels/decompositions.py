@@ -21,7 +21,7 @@ def _is_known(array: Array) -> bool:
 
 
 def check_matrices(info: Array, name: str) -> Array:
-    """LinAlgError at once, for programs catch it to go on in another way; so this waits for the
+    """LinAlgError at once, because programs catch it to try another way; so this waits for the
     device, as PyTorch does. While JAX traces, the numbers are unknown."""
     if _is_known(info):
         check_info(np.asarray(info), name)

@@ -82,7 +82,7 @@ def _linear(x: Array, weight: Array, bias: Array | None) -> Array:
 def _linear_backward(
     x: Array, grad: Array, weight: Array, mask: tuple[bool, bool, bool]
 ) -> tuple[Any, Any, Any]:
-    """The gradients of `linear` toward its input, weight and bias; None where not wanted."""
+    """The gradients of `linear` toward its input, weight and bias; None if not requested."""
     if weight.ndim == 1:
         found = _linear_backward(x, grad[..., None], weight[None, :], mask)
         return found[0], None if found[1] is None else found[1][0], None

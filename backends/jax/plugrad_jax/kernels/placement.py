@@ -15,7 +15,7 @@ from plugrad_jax.sharding.mixing import SPREAD
 
 
 def placed_program(*static: int) -> Callable[[Kernel], Kernel]:
-    """`compiled` for a kernel that has no array to tell it the device: its last argument is the
+    """`compiled` for a kernel without an array to determine the device: its last argument is the
     device's index, which the wrapped function itself does not get."""
 
     def decorate(kernel: Kernel) -> Kernel:

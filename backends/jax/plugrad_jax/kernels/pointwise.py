@@ -26,7 +26,7 @@ from plugrad_jax.kernels.programs import (
     with_numbers,
 )
 
-_INTEGRAL: Final = "biu"  # what numpy.dtype.kind says; that of bfloat16 is "V"
+_INTEGRAL: Final = "biu"  # numpy.dtype.kind; for bfloat16 it is "V"
 
 
 def _neg(a: Array) -> Array:

@@ -38,7 +38,7 @@ def _met(padded: Array, tap: tuple[Any, ...], windows: Windows) -> Array:
 
 
 def _first_inside(windows: Windows) -> Any:
-    """Where the first element of each window lies that is not padding."""
+    """The position of the first element of each window that is not padding."""
     found: Any = np.zeros((), np.int64)
     for axis, size in enumerate(windows.sizes):
         start, spread = windows.starts(axis), windows.dilation[axis]
@@ -98,7 +98,7 @@ def _places(shape: Shape, first: int, dtype: Any) -> Array:
 
 
 def _tiled_backward(grad: Array, shape: Shape, indices: Array, windows: Windows) -> Array:
-    """Windows side by side: every element asks whether it was the greatest of its own, in one
+    """For windows that do not overlap: every element is compared with its window's maximum, in one
     pass."""
     kernel, out, sizes = windows.kernel, windows.out, windows.sizes
     spatial = len(sizes)
@@ -201,7 +201,7 @@ def im2col(x: Array, windows: Windows) -> Array:
 
 
 def col2im(columns: Array, windows: Windows) -> Array:
-    """Columns added up where their windows stand."""
+    """Columns summed at the positions of their windows."""
     if columns.dtype == bool:
         return col2im(columns.astype(jnp.int32), windows).astype(bool)
     wide = widen(columns)
@@ -211,7 +211,7 @@ def col2im(columns: Array, windows: Windows) -> Array:
     return back(wide)[0].astype(columns.dtype)
 
 
-# With the positions of what is not an array among the arguments of the raw kernel.
+# With the positions of the raw kernel's arguments that are not arrays.
 _MAX: Final = (max_pool, (1, 2, 3, 4, 5))
 _MAX_BACKWARD: Final = (max_pool_backward, (1, 3, 4, 5, 6, 7))
 _AVG: Final = (avg_pool, (1, 2, 3, 4, 5, 6, 7))

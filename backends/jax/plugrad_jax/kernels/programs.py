@@ -24,7 +24,7 @@ def program(function: Kernel, *static: int) -> Kernel:
         static: positions of the arguments that are part of the program: dimensions, dtypes, modes.
             Those that are equal to Python (1, 1.0 and True) share a program.
 
-    In a function that is traced it leaves no call behind, only what it does.
+    In a function that is traced it is inlined.
     """
     compiled: Kernel = jax.jit(function, static_argnums=static, inline=True)
     return compiled
@@ -36,7 +36,8 @@ def compiled(*static: int) -> Callable[[Kernel], Kernel]:
 
 
 def rejecting(kinds: str, name: str, function: Kernel) -> Kernel:
-    """A function whose first argument must not be of some kinds of dtype, as NumPy says them."""
+    """A function with a first argument that must not have some kinds of dtype, in NumPy's
+    letters."""
 
     def checked(a: Array, *rest: Any) -> Any:
         if a.dtype.kind in kinds:
@@ -111,7 +112,7 @@ def with_number_first(function: Kernel) -> Kernel:
 
 
 def with_numbers(function: Kernel, *numbers: int, static: tuple[int, ...] = ()) -> Kernel:
-    """A kernel some of whose arguments may be numbers, which the program takes as arguments.
+    """A kernel with arguments that may be numbers, which the program takes as arguments.
 
     Args:
         numbers: their positions; arrays and None at these stay as they are.

@@ -31,7 +31,7 @@ def _put_run(array: Array, source: Array, start: Any, dim: int) -> Array:
 
 @compiled(3, 4)
 def _put_steps(array: Array, source: Array, start: Any, dim: int, step: int) -> Array:
-    """What lies between the steps is taken along: the run is updated as a whole."""
+    """Updates the whole run, including the elements between the steps."""
     count = source.shape[dim]
     reach = (count - 1) * step + 1
     gaps = [(0, 0, step - 1 if axis == dim else 0) for axis in range(source.ndim)]

@@ -15,17 +15,16 @@ def initialize(
 ) -> None:
     """Join the other processes, on this host or on others: `jax.distributed.initialize`.
 
-    Afterwards `jax.devices()` are the devices of all processes, of which a mesh can be made, and
-    `jax:0`, `jax:1`, ... are this process's own. Each process runs the same program. To be called
-    before anything is computed with JAX.
+    Afterwards `jax.devices()` are the devices of all processes, and can form a mesh; `jax:0`,
+    `jax:1`, ... are this process's own. Each process runs the same program. Call it before anything
+    is computed with JAX.
 
     Args:
-        coordinator_address: host and port of the process with number 0, ``"10.0.0.1:1234"``. It
-            and the next two are found by JAX itself on clusters that it knows: SLURM, Open MPI,
-            Kubernetes, Cloud TPU.
+        coordinator_address: host and port of the process with number 0, ``"10.0.0.1:1234"``. JAX
+            finds it and the next two itself on SLURM, Open MPI, Kubernetes and Cloud TPU.
         num_processes: how many there are.
         process_id: the number of this one.
-        **options: what else `jax.distributed.initialize` takes.
+        **options: other arguments of `jax.distributed.initialize`.
 
     Raises:
         RuntimeError: JAX has begun to compute, or was initialized before.

@@ -71,7 +71,7 @@ def _full_like(
 
 @functools.cache
 def _program(sharding: Any) -> Callable[..., Array]:
-    """`full` for arrays of a sharding, of which each device makes its part."""
+    """`full` for arrays of a sharding; each device makes its part."""
 
     def full(size: tuple[int, ...], value: Any, dtype: Any) -> Array:
         return jnp.broadcast_to(in_dtype(value, dtype), size)

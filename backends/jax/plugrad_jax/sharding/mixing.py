@@ -20,7 +20,7 @@ from plugrad_jax.sharding.placing import EVERYWHERE, is_wide, mesh_of, place
 Array = Any
 
 _REFUSED: Final = "incompatible devices"
-# How errors of XLA's compiler begin, but for those about memory.
+# The beginning of errors of XLA's compiler, except for errors about memory.
 _UNDIVIDED: Final = ("INVALID_ARGUMENT", "UNIMPLEMENTED", "INTERNAL")
 
 

@@ -28,7 +28,7 @@ _spec: Final[Any] = PartitionSpec
 
 
 def spec_of(*entries: Any) -> PartitionSpec:
-    """A `PartitionSpec` of what it is made of."""
+    """A `PartitionSpec` from its entries."""
     made: PartitionSpec = _spec(*entries)
     return made
 
@@ -47,8 +47,8 @@ def is_wide(array: Array) -> bool:
 
 
 def sharding_by_xla(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
-    """A sharding that XLA propagates. JAX has a second kind of axes, of which each operator has to
-    be told where its result goes: plugrad's operators do not say that."""
+    """A sharding that XLA propagates. JAX has a second kind of axes, which requires the sharding of
+    each operator's result; plugrad's operators do not specify it."""
     if any(kind != AxisType.Auto for kind in mesh.axis_types):
         mesh = Mesh(mesh.devices, mesh.axis_names)
     return NamedSharding(mesh, spec)
@@ -65,10 +65,10 @@ def mesh_of(array: Array) -> Mesh:
 
 @in_64_bits
 def place(array: Array, sharding: Sharding) -> Array:
-    """An array of JAX or of NumPy somewhere else; as it is, if it is there.
+    """An array of JAX or NumPy in another place; unchanged if it is there already.
 
-    Where devices of several processes take part, all of these have to call it. An array that each
-    process has for itself is taken to be the same in all.
+    If devices of several processes are involved, all of these must call it. An array that each
+    process has separately is assumed to be the same in all.
     """
     if isinstance(array, jax.core.Tracer):
         return constrained(array, sharding)
@@ -88,7 +88,7 @@ def place(array: Array, sharding: Sharding) -> Array:
 
 
 def constrained(array: Array, sharding: Sharding) -> Array:
-    """An array of a program that is traced, of which XLA is told where it should be."""
+    """An array of a traced program, with a sharding constraint for XLA."""
     if isinstance(sharding, NamedSharding):
         return _jax.lax.with_sharding_constraint(array, sharding)
     return array
@@ -114,7 +114,7 @@ def is_local(array: Array) -> bool:
 
 
 def host_of(array: Array) -> np.ndarray[Any, Any]:
-    """An array's elements in host memory, which waits for them.
+    """An array's elements in host memory; waits for them.
 
     Raises:
         RuntimeError: this process has only some of them.

@@ -18,8 +18,8 @@ def named_sharding(
 
     Args:
         mesh: a mesh of devices, or a `NamedSharding` and no `spec`.
-        spec: what each dimension is split over: a `PartitionSpec`, a tuple of what one is made of,
-            or a `NamedSharding` of the mesh.
+        spec: what each dimension is split over: a `PartitionSpec`, a tuple of its entries, or a
+            `NamedSharding` of the mesh.
         who: the function, for messages.
         what: the tensor, for messages.
 

@@ -71,15 +71,15 @@ def shard(tensor: Any, mesh: Any, spec: Any = None) -> Any:
     """A tensor with the same elements, split over a mesh of devices.
 
     Operators on it run on all of the devices, as XLA partitions them. The result is part of the
-    graph of `tensor`: gradients go back to where that is. Its device is that of this process's
-    first device in the mesh. In a captured step, it tells XLA where the elements should be.
+    graph of `tensor`: gradients go back to the place of `tensor`. Its device is this process's
+    first device in the mesh. In a captured step, it is a sharding constraint for XLA.
 
     Args:
         tensor: on any device.
-        mesh: a `jax.sharding.Mesh`; or a `NamedSharding`, which leaves nothing to be said.
+        mesh: a `jax.sharding.Mesh`; or a `NamedSharding`, which needs no `spec`.
         spec: for each dimension the axis of the mesh that it is split over, a tuple of axes, or
-            None for none: a `PartitionSpec`, a tuple, or a `NamedSharding`. What is left out is on
-            every device.
+            None for none: a `PartitionSpec`, a tuple, or a `NamedSharding`. Dimensions that are
+            left out are on every device.
 
     Raises:
         TypeError: one of them is something else.

@@ -136,7 +136,8 @@ class Carrier:
     array([1., 2.])
     """
 
-    # Device types whose arrays it takes. Arrays of other devices are copied through the host.
+    # Device types of the arrays that it accepts. Arrays of other devices are copied through the
+    # host.
     devices: frozenset[str] = frozenset({"cpu"})
     name: ClassVar[str] = ""
     # Whether `world` starts MPI. If MPI's programs did not start the processes, they meet first, so
@@ -172,7 +173,7 @@ class Carrier:
         """Release the carrier's resources. No method is called afterwards."""
 
     def check_others(self) -> None:
-        """Raise if the carrier knows that a rank of the group has ended.
+        """Raise if the carrier has detected that a rank of the group has ended.
 
         Raises:
             DistBackendError: it is.
@@ -209,7 +210,7 @@ class Carrier:
         return self.all_gather(np.empty(self.size, np.uint8), np.zeros(1, np.uint8))
 
     def broadcast(self, array: Array, root: int) -> Request | None:
-        """Write the root's array to that of every rank."""
+        """Write the root's array to every rank's."""
         tag = self._tag()
         if self.rank != root:
             return self.recv(array, root, tag)

@@ -1,4 +1,4 @@
-"""Ends a process of an MPI program: the others learn why, and none waits forever.
+"""Ends a process of an MPI program: the others get the reason, and none waits forever.
 
 MPI_Finalize waits for all processes. It is therefore called only when all have reported that they
 reached it, and not at all after a failure.

@@ -18,7 +18,7 @@ LONGEST = 4000
 
 
 class Hub:
-    """Listens on a port for ranks that know the token.
+    """Listens on a port for ranks that send the token.
 
     Attributes:
         port: the port.
@@ -90,8 +90,8 @@ class Hub:
         self._tell_all({"rank": peer.rank, "gone": True})
 
     def _tell_all(self, message: dict[str, Any], but: int = -1) -> None:
-        # Rank 0 last: when it hears that all have reached their end, MPI_Finalize stops this
-        # thread.
+        # Rank 0 last: when it gets the message that all have reached their end, MPI_Finalize stops
+        # this thread.
         for rank in sorted(self._peers, reverse=True):
             if rank != but:
                 self._send(rank, message)

@@ -1,7 +1,7 @@
 """Monitor: tracks the state of other ranks, because MPI does not report a rank that has ended.
 
 Each rank has a connection to rank 0, which forwards messages. However a process ends, its
-connection closes, so the others learn of it at once.
+connection closes, so the others notice at once.
 
     rank 1 ──"failed: ValueError"──▶ hub of rank 0 ──"rank 1 ended"──▶ ranks 0, 2, 3
 """
@@ -33,7 +33,7 @@ CONNECT = 10.0
 
 
 class Monitor:
-    """The state of the other ranks, as one rank knows it.
+    """One rank's view of the state of the other ranks.
 
     Attributes:
         alarmed: whether any rank has ended, for whatever reason.
@@ -107,14 +107,14 @@ class Monitor:
         self._say(ended="spoiled" if self.spoiled else "left", how="")
 
     def watch(self, name: str, carrier: Carrier) -> None:
-        """Let others ask what this rank is doing in a group."""
+        """Allow others to query what this rank is doing in a group."""
         self._carriers[name] = carrier
 
     def forget(self, name: str, carrier: Carrier) -> None:
         if self._carriers.get(name) is carrier:
             del self._carriers[name]
 
-    # What it hears
+    # Incoming messages
 
     def _listen(self) -> None:
         assert self._link is not None
@@ -144,7 +144,7 @@ class Monitor:
                 self.alarmed = self.alarmed or rank != self.rank
             self._news.notify_all()
 
-    # What it knows
+    # Its state
 
     def problem_of(self, ranks: Sequence[int]) -> str:
         """Why an operation of these ranks cannot complete; empty if it still may."""

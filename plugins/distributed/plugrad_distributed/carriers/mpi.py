@@ -392,8 +392,8 @@ def _check_placed(rank: int, size: int, own: int, count: int) -> None:
         )
     if size not in (-1, count) or rank not in (-1, own):
         raise ValueError(
-            f"init_process_group(): rank and world_size must be those of MPI, {own} and {count}, "
-            f"or be left out, got {rank} and {size}"
+            f"init_process_group(): rank and world_size must be MPI's, {own} and {count}, or be "
+            f"left out, got {rank} and {size}"
         )
 
 

@@ -61,8 +61,8 @@ def as_moved(array: Array) -> Array:
 
 
 def as_reduced(array: Array) -> Array:
-    """The array itself; if MPI does not know its dtype, such as float16, a copy in float32, which
-    also makes sums more precise."""
+    """The array itself; if MPI does not support its dtype, such as float16, a copy in float32,
+    which also makes sums more precise."""
     return array if array.dtype in _KNOWN else array.astype(np.float32)
 
 

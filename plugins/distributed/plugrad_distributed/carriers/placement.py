@@ -1,4 +1,4 @@
-"""A process's rank on its machine, and the environment variables that tell it."""
+"""A process's rank on its machine, and the environment variables that contain it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from plugrad_distributed.carriers.carrier import Carrier
 
 __all__ = ["ALIASES", "carrier_class", "carrier_names"]
 
-# MPI stands in for PyTorch's backend for the host, so programs that name it run unchanged.
+# MPI replaces PyTorch's backend for the host, so programs that name it run unchanged.
 ALIASES = {"gloo": "mpi"}
 
 

@@ -1,4 +1,4 @@
-"""DistributedDataParallel: a module whose gradients are averaged over the ranks."""
+"""DistributedDataParallel: a module with gradients that are averaged over the ranks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DistributedDataParallel(Module, Joinable):
     """A copy of a module on every rank, each with its part of the batch. Gradients are averaged
     over all ranks, so the ranks' parameters stay the same.
 
-    Parameters and buffers start as those of the first rank. Gradients are collected in buckets,
+    Parameters and buffers start with the first rank's values. Gradients are collected in buckets,
     which are reduced while backward still computes others. Names in the state dict begin with
     "module.". In a group of one process, this only calls the module.
 
@@ -357,8 +357,8 @@ class DistributedDataParallel(Module, Joinable):
         """
         if self.static_graph:
             raise NotImplementedError(
-                "DistributedDataParallel: static_graph=True is not supported in a pipeline, whose "
-                "forward passes run ahead of backward"
+                "DistributedDataParallel: static_graph=True is not supported in a pipeline, "
+                "because forward passes run ahead of backward"
             )
         self.require_forward_param_sync = True
         if self._delayed is not None:

@@ -1,5 +1,4 @@
-"""Equal initial states on all ranks: compares parameters, then sends those of one rank to the
-others."""
+"""Equal initial states on all ranks: compares parameters, then sends one rank's to the others."""
 
 from __future__ import annotations
 

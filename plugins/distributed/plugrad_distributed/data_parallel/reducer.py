@@ -39,7 +39,7 @@ class Reducer:
         named: the parameters and their names.
         limits: bytes after which a bucket is full; see `assign_buckets`.
         as_view: gradients are views of the buckets afterwards.
-        find_unused: each pass determines which parameters take part.
+        find_unused: each pass determines which parameters are used.
         static_graph: the first pass determines it, and how often each gradient arrives.
         dtype: the dtype in which floating point gradients are reduced; by default their own.
     """
@@ -281,7 +281,8 @@ class Reducer:
             after_pass(self.finish_first)
 
     def finish_first(self) -> None:
-        """Reduce everything after the first backward pass of a static graph, which this learns."""
+        """Reduce everything after the first backward pass of a static graph, and record the
+        graph."""
         with self._lock:
             if not self._expecting or self._visits is not None:
                 return
@@ -328,8 +329,8 @@ class Reducer:
     # On a rank that has run out of inputs, while others continue
 
     def shadow(self) -> None:
-        """Take part in the reductions of a backward pass with zeros. The gradients are then those
-        of the others, which optimizers that join need."""
+        """Take part in the reductions of a backward pass with zeros. The gradients are then the
+        other ranks', which optimizers that join need."""
         self._arrivals = []
         self._used = [0] * len(self.parameters)
         with plugrad.no_grad():

@@ -1,5 +1,5 @@
 """The last node of a model's graph. A backward pass from any output of the model goes through it,
-so it reaches all parameters, and the model is told that the pass began."""
+so it reaches all parameters, and the model is notified that the pass began."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def sync_batch_norm(
     """Normalise each channel by the mean and variance of all ranks' inputs.
 
     Each rank sends its mean, its sum of squared deviations and its count once. Batches may differ
-    in size or be empty. Gradients are those of the sum of all ranks' losses.
+    in size or be empty. Gradients are derivatives of the sum of all ranks' losses.
 
     Args:
         input: (N, C, ...); N may differ between ranks.

@@ -148,7 +148,7 @@ def root_of(ranks: ProcessGroup, rank: int | None, in_group: int | None, name: s
 def check_sizes(
     function: str, large: str, whole: Tensor, small: str, part: Tensor, ranks: ProcessGroup
 ) -> None:
-    """A tensor for all ranks must be `size` times as large as that of one."""
+    """A tensor for all ranks must be `size` times as large as one rank's."""
     if whole.numel() != part.numel() * ranks.size():
         raise ValueError(
             f"{function}(): {large} must have {ranks.size()} times as many elements as {small} "

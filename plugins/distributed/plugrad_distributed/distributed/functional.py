@@ -1,5 +1,5 @@
-"""Differentiable collectives that return new tensors. Gradients are those of the sum of all ranks'
-losses. Each is an operator of `plugrad.ops.distributed`."""
+"""Differentiable collectives that return new tensors. Gradients are derivatives of the sum of all
+ranks' losses. Each is an operator of `plugrad.ops.distributed`."""
 
 from __future__ import annotations
 

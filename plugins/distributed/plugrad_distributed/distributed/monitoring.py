@@ -1,4 +1,4 @@
-"""monitored_barrier: rank 0 gets a message from each rank, so it knows which are missing."""
+"""monitored_barrier: rank 0 gets a message from each rank, so it can name the missing ones."""
 
 from __future__ import annotations
 

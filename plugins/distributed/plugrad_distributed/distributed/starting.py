@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
-# Variables by which MPI's launchers tell a process that it is one of several.
+# Variables that MPI's launchers set in a process that is one of several.
 STARTED_BY_MPI: Final = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
 
 
@@ -61,8 +61,8 @@ def init_process_group(
             not exist yet. It is ignored under mpiexec and if `world_size` is 1.
         timeout: how long an operation may take, as a timedelta or in seconds; by default 30
             minutes.
-        world_size: the number of processes; by default that of the launcher.
-        rank: this process's number; by default that of the launcher.
+        world_size: the number of processes; by default the launcher's.
+        rank: this process's number; by default the launcher's.
         store: must be None; ignored if `world_size` is 1.
         group_name: the group's name.
         pg_options: options for the carrier.
@@ -247,7 +247,7 @@ def new_group(
     Args:
         ranks: the global numbers of its ranks; by default all.
         timeout: how long an operation may take; by default as in the default group.
-        backend: as in `init_process_group`; only that of the default group is allowed.
+        backend: as in `init_process_group`; only the default group's is allowed.
         pg_options: accepted and ignored.
         use_local_synchronization: accepted and ignored: only members wait for one another.
         group_desc: its purpose, stored as `group.group_desc`.

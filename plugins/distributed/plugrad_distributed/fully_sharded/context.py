@@ -1,5 +1,5 @@
-"""Context: state that the groups of a model share: the orders that tell what to gather next, and
-the end of a backward pass."""
+"""Context: state that the groups of a model share: the orders that determine what to gather next,
+and the end of a backward pass."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class FSDPModule:
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
         """Set whether gradients are summed over the replicas of a 2-D mesh. With False each rank
-        keeps its part of the sum over the other dimension, and adds it to that of the next pass.
+        keeps its part of the sum over the other dimension, and adds it to the next pass's.
 
         >>> import plugrad, plugrad.distributed as dist
         >>> from plugrad.distributed.device_mesh import init_device_mesh
@@ -321,7 +321,7 @@ class FSDPModule:
     def set_reduce_scatter_unused_params(
         self, reduce_scatter_unused_params: bool, *, recurse: bool = True
     ) -> None:
-        """Set whether parameters without a gradient take part in the reduction, with zeros. Needed
+        """Set whether the reduction includes parameters without a gradient, as zeros. Needed
         if ranks use different parameters of a group.
 
         >>> import plugrad, plugrad.distributed as dist

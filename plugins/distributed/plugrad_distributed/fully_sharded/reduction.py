@@ -29,7 +29,7 @@ class GradientReducer:
         enabled: whether gradients are reduced, or kept unsharded for a later pass.
         all_reduces: whether they are also summed over `replicas`, or kept for a later pass.
         divisor: the divisor of sums; by default the number of ranks.
-        with_unused: whether parameters without a gradient take part, with zeros.
+        with_unused: whether parameters without a gradient are included, as zeros.
     """
 
     def __init__(self, shards: ProcessGroup, replicas: ProcessGroup | None, dtype: Any) -> None:

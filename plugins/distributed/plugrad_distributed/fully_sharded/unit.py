@@ -96,7 +96,7 @@ class Unit:
                 continue
             if unit.context is not None:
                 raise RuntimeError(
-                    f"fully_shard: forward of {name!r} ran before that of the module around it. "
+                    f"fully_shard: forward of {name!r} ran before forward of the module around it. "
                     "Run forward of the root module first"
                 )
             units.append(unit)
@@ -199,7 +199,7 @@ class Unit:
             self._after_forward()
 
     def forget_partial(self) -> None:
-        """Forget which modules ran."""
+        """Clear the record of which modules ran."""
         self._left = []
 
     # Backward

@@ -130,7 +130,7 @@ class ProcessGroup:
             begin: starts it on the carrier.
             finish: runs once the carrier is done, on the thread that waits.
             results: the tensors that it writes to.
-            alike: whether all ranks of the group take part: then `PLUGRAD_DISTRIBUTED_DEBUG=1`
+            alike: whether all ranks of the group call it: then `PLUGRAD_DISTRIBUTED_DEBUG=1`
                 compares `what`, or this text if shapes may differ.
         """
         self._last = what

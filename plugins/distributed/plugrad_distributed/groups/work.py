@@ -226,7 +226,7 @@ class Work:
         limit = self._timeout if timeout is None else seconds(timeout, "wait")
         group = self._group
         self._awaited = True
-        # After a failure it stays set, so that other ranks that ask learn of it.
+        # After a failure it stays set, so that other ranks can query it.
         group.waiting = self._what
         self._poll(limit)
         group.waiting = ""

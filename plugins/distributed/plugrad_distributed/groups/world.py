@@ -37,7 +37,7 @@ class World:
         NAMED[group.name] = group
 
     def remove(self, group: ProcessGroup) -> None:
-        """Close a group and forget it."""
+        """Close and remove a group."""
         self.groups.pop(group.name, None)
         NAMED.pop(group.name, None)
         if self.default is group:

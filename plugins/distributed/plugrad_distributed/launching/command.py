@@ -50,7 +50,7 @@ def launch(
     `plugrad.distributed` connects them.
 
     Each process has RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in its environment. The exit
-    code is that of the first process that failed.
+    code is the first failed process's.
     """
     count = processes or count_of_slurm(os.environ)
     if count is None:

@@ -1,9 +1,9 @@
 """Makes processes that torchrun, `multiprocessing` or a script started the ranks of one MPI
 program.
 
-Rank 0 starts a server, `pmi`, where all ranks meet. Each has two connections to it: one by which it
-comes and hears of the others until MPI has started, and one that it gives to MPICH, which finds the
-other ranks by PMI-1 as it does under mpiexec.
+Rank 0 starts a server, `pmi`, where all ranks meet. Each has two connections to it: one for joining
+and for messages about the others until MPI has started, and one that it gives to MPICH, which finds
+the other ranks by PMI-1 as it does under mpiexec.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def _find(place: Rendezvous, rank: int, size: int, end: float, limit: float) -> 
 
 
 def _second(first: socket.socket, place: Rendezvous, rank: int, end: float) -> socket.socket | None:
-    """A connection for MPICH to the server that another one leads to; None if the server tells by
-    the first one that there is no meeting, or is gone."""
+    """A connection for MPICH to the server that another one leads to; None if the server reports on
+    the first one that there is no meeting, or has ended."""
     host, port = first.getpeername()[:2]
     while time.monotonic() < end and not readable((first,), 0.0):
         connection, _ = _try(host, port, place.name, "")

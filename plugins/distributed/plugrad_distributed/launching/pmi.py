@@ -1,9 +1,9 @@
 """Server of PMI-1, the protocol through which MPICH finds the processes of one program. Rank 0 runs
 this file as a program, for processes that torchrun or `multiprocessing` started.
 
-It is no thread of rank 0: others must hear of it when rank 0 ends, and MPI's end holds Python's
-lock. Only the standard library is imported, so that it starts soon. First the ranks meet. Then
-MPICH talks over a second connection of each rank, while the first one tells of ranks that end:
+It is not a thread of rank 0, because it must report rank 0's end to the others, and MPI's end holds
+Python's lock. Only the standard library is imported, so that it starts soon. First the ranks meet.
+Then MPICH talks over a second connection of each rank, while the first one reports ranks that end:
 
              first connection                     second connection
     server   "plugrad-meeting 1 NAME SIZE"        "plugrad-meeting 1 NAME SIZE"
@@ -37,7 +37,7 @@ FOR_MPI = "mpi"
 # Bytes of a line: longer ones are no rank's.
 LONGEST = 1 << 16
 _MEMORY = "/dev/shm"
-# For how many seconds late ranks are told why the meeting failed.
+# The seconds for which late ranks get the reason why the meeting failed.
 LINGER = 1.0
 # The longest table name, key and value, in characters. MPICH splits longer values. A line,
 # including the text before the value, must not exceed the 1024 that MPICH reads.
@@ -90,7 +90,7 @@ class Client:
     """A connection.
 
     Attributes:
-        rank: which rank it is, -1 until it has said so.
+        rank: the rank's number, -1 until it has sent it.
         for_mpi: whether MPICH has it.
         waits: whether it waits for the others in MPICH's barrier.
     """
@@ -236,8 +236,8 @@ class Server:
             other.say(f"lost {rank}")
 
     def _end_waiting(self) -> None:
-        """MPICH waits in its barrier without a limit. So it ends with an error instead, but where
-        the rank still listens: then it hears of those that are gone."""
+        """MPICH waits in its barrier without a limit. So it ends with an error instead, unless the
+        rank still listens: then the rank gets the numbers of the ended ones."""
         for other in list(self._clients.values()):
             if other.waits and other.rank not in self._coming:
                 self._lose(other)

@@ -87,7 +87,7 @@ def find_starter(wanted: str = "") -> Starter:
     if wanted:
         path = shutil.which(wanted)
         if path is None:
-            raise FileNotFoundError(f"--mpiexec: there is no program {wanted!r}")
+            raise FileNotFoundError(f"--mpiexec: no program {wanted!r} found")
         return Starter(path, _kind_of(path))
     beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     path = beside or shutil.which("mpiexec")

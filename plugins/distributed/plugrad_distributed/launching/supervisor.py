@@ -1,7 +1,7 @@
 """Runs one rank's program as a child. `plugrad launch` has mpiexec start this once for each rank.
 
 mpiexec ends all processes as soon as one of them fails. So each rank is the child of a supervisor,
-which tells the launcher how the child ended and stays until the launcher reports that all have
+which reports to the launcher how the child ended and stays until the launcher reports that all have
 ended. This gives the other ranks time to print their errors.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["ADDRESS", "LAUNCHED", "PATIENCE", "PREFIX", "main"]
 # The launcher's "host port token", and whether lines of output begin with the rank.
 ADDRESS = "PLUGRAD_LAUNCHER"
 PREFIX = "PLUGRAD_LAUNCH_PREFIX"
-# Tells programs that `plugrad launch` started them.
+# Shows programs that `plugrad launch` started them.
 LAUNCHED = "PLUGRAD_LAUNCHED"
 # Seconds between asking a program to end and killing it.
 PATIENCE = 3.0

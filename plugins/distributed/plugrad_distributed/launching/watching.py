@@ -1,7 +1,7 @@
 """MPI's start among processes that met: if a rank ends meanwhile, the others raise and name it.
 
 MPI's start waits for all ranks, without a limit. So it runs on a thread of its own, while the
-thread that asked for it listens to the server of the meeting:
+calling thread listens to the server of the meeting:
 
     rank 1 ── its connection ends ──▶ server ──"lost 1"──▶ ranks 0, 2: DistNetworkError
 """
@@ -50,7 +50,7 @@ class _Watch:
         over, end = socket.socketpair()
 
         def work() -> None:
-            # Its end wakes who waits for this thread.
+            # Its end wakes threads that wait for this one.
             with end:
                 try:
                     found.append(start())

@@ -327,7 +327,7 @@ class DeviceMesh:
         if root.size() != default_group().size():
             raise NotImplementedError(
                 f"{root!r} does not have all {default_group().size()} ranks, so the others cannot "
-                "take part in making groups of neighbours"
+                "help to make groups of neighbours"
             )
         others = [dim for dim in range(root.ndim) if dim not in dims]
         for row in root._ranks.transpose(*others, *dims).reshape(-1, count):

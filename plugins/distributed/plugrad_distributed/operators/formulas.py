@@ -179,10 +179,10 @@ def _product_of_others(self: Tensor, group: str) -> Tensor:
 
 
 def _mean_of(grad: Tensor, op: str, group: str, function: str) -> Tensor:
-    """The gradient of a sum or an average, from that of the result."""
+    """The gradient of a sum or an average, from the result's gradient."""
     if op not in LINEAR:
         raise NotImplementedError(
-            f"{function}(): {op!r} has no gradient; that of all_reduce() has one"
+            f"{function}(): {op!r} has no gradient; use all_reduce(), which has one"
         )
     return grad / group_named(group).size() if op == "avg" else grad
 

@@ -89,8 +89,8 @@ def _twice(function: Callable[[int], float]) -> Callable[[int], float]:
     return lambda ranks: 2 * function(ranks)
 
 
-# By collective; the fastest one counts. Bytes are those of the whole tensor: what is reduced or
-# broadcast, what all_gather results in, what reduce_scatter and all_to_all begin with.
+# By collective; the fastest one is used. Bytes are the whole tensor's: the tensor that is reduced
+# or broadcast, the result of all_gather, the input of reduce_scatter and all_to_all.
 ALGORITHMS: Mapping[str, Sequence[_Algorithm]] = {
     "all_reduce": (
         _Algorithm(_twice(_others), _twice(_share)),  # ring
@@ -123,8 +123,8 @@ def _cost(collective: str, line: Line, ranks: int, size: float) -> Call:
 
 
 def _least_squares(rows: Iterable[tuple[float, float, float]]) -> Line:
-    """The line whose relative errors have the least sum of squares, of rows (steps, bytes,
-    seconds). Neither latency nor bandwidth is below zero."""
+    """Fit a line to rows (steps, bytes, seconds) by least squares of relative errors. Latency and
+    bandwidth are not negative."""
     # Divided by the time: steps / t * latency + bytes / t * per_byte = 1.
     scaled = [(steps / t, size / t) for steps, size, t in rows]
     aa = sum(a * a for a, _ in scaled)
@@ -204,17 +204,17 @@ def _fastest(algorithms: Sequence[_Algorithm], line: Line, point: Point) -> _Alg
 
 @dataclass(frozen=True)
 class Costs:
-    """What communication costs, and what one machine has.
+    """The costs of communication, and the properties of one machine.
 
     Attributes:
         near: by collective, the line of one message between two ranks of a machine.
         far: the same between machines; as `near` where it is missing.
         cores: of a machine. With more ranks than cores on it, each computes so much slower.
-        contention: how much slower each rank computes when all cores compute, at least 1.
+        contention: the factor by which ranks slow down when all cores compute, at least 1.
         copy: seconds per byte that is copied in memory.
-        overlap: which part of a collective runs beside kernels, at most 1. The rest stops them, as
-            the processor itself carries bytes where no device does; below 0 if it takes longer
-            beside kernels than alone.
+        overlap: the part of a collective that runs beside kernels, at most 1. The rest stops them,
+            because without a device the processor itself moves the bytes; below 0 if it takes
+            longer beside kernels than alone.
         add: seconds per byte that is added to others in memory.
         overheads: what the ways to spread a model take of Python's time.
         far_overlap: as `overlap`, of groups on several machines; None for the same.
@@ -300,8 +300,8 @@ class Costs:
         overheads: Overheads = NO_OVERHEADS,
         waiting: float = 0.0,
     ) -> Costs:
-        """With lines that are fitted to measurements on one machine: to groups that have a core
-        for each rank, or to those of two ranks if there is only one core."""
+        """Costs with lines that are fitted to measurements on one machine: to groups with a core
+        for each rank, or to groups of two ranks if there is only one core."""
         near = {
             name: fit_line(name, [p for p in points if p.ranks <= max(cores, 2)])
             for name, points in measured.items()
@@ -404,8 +404,8 @@ class Costs:
 
 
 def fastest(one: Costs, other: Costs) -> Costs:
-    """The less of each figure of two measurements of the same machine: whatever else ran there only
-    added to them. Ratios are those of the second: `contention`, `overlap` and `waiting`.
+    """The smaller of each figure in two measurements of the same machine, because other programs
+    only add to them. The ratios `contention`, `overlap` and `waiting` are the second one's.
 
     >>> from plugrad.distributed.simulate import Costs, Point, fastest
     >>> names = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "send")

@@ -129,8 +129,8 @@ def flow_of_buckets(
 def in_units(
     parameters: Sequence[ParameterCost], least: float, cuts: Sequence[int] | None = None
 ) -> list[list[ParameterCost]]:
-    """Parameters in the order of their use; those of one layer are together, and layers until a
-    unit has so many bytes, or up to the next of the layers in `cuts`."""
+    """Parameters in the order of their use. A unit has all parameters of a layer, and layers until
+    it has so many bytes, or up to the next layer in `cuts`."""
     found: list[list[ParameterCost]] = []
     layer = -1
     for parameter in sorted(parameters, key=lambda each: each.used):

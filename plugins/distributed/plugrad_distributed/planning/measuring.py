@@ -53,8 +53,8 @@ def measure_collectives(
     seconds: float = 1.0,
     optimizer: Callable[[Any], Any] | None = None,
 ) -> Costs:
-    """What collectives cost on groups of 2 and more processes, up to all. Every rank of a program
-    calls it, on one machine, and every rank gets the same.
+    """Measure the costs of collectives on groups of 2 and more processes, up to all. Every rank of
+    a program calls it, on one machine, and every rank gets the same.
 
         mpiexec -n 4 python -c "
         import plugrad.distributed as dist
@@ -64,8 +64,8 @@ def measure_collectives(
         if dist.get_rank() == 0:
             costs.save('costs.json')"
 
-    A round takes as long as its slowest rank; the median of rounds counts.
-    `Costs.fitted` says how lines are fitted to them.
+    A round takes as long as its slowest rank; the median of rounds is used. `Costs.fitted`
+    describes how lines are fitted to them.
 
     Args:
         sizes: numbers of floats.

@@ -73,8 +73,8 @@ def measure_layers(group: ProcessGroup) -> Layers:
             barrier(group=group)
             best[name] = min(best[name], _seconds(action))
     collectives = 2 * best["all_gather"] + best["reduce_scatter"]
-    # Each pair of split layers sums its results and, but for the first one, the gradients of what
-    # comes in.
+    # Each pair of split layers sums its results and, except for the first one, the gradients of its
+    # inputs.
     sums = (LAYERS - 1) * best["all_reduce"]
     several, one = best["units"] - LAYERS * collectives, best["whole"] - collectives
     unit = max(0.0, (several - one) / (LAYERS - 1))
@@ -88,8 +88,8 @@ def measure_layers(group: ProcessGroup) -> Layers:
 def measure_overheads(
     group: ProcessGroup, optimizer: Callable[[Any], Any] | None = None
 ) -> Overheads:
-    """Those of updates and of pipelines on this process, with layers that have next to nothing to
-    compute.
+    """The overheads of updates and of pipelines on this process, with layers that compute almost
+    nothing.
 
     Args:
         group: of this process only.
@@ -242,7 +242,7 @@ def _piped(group: ProcessGroup, count: int, kind: Any = None) -> Callable[[], No
 
 
 def _microbatch(layer: Any) -> Callable[[], None]:
-    """Forward and backward without a pipeline, with a gradient that is there already."""
+    """Forward and backward without a pipeline, with an existing gradient."""
     x = plugrad.ones(2, 4)
     layer(x).sum().backward()
 

@@ -95,8 +95,8 @@ def measure_memory() -> InMemory:
 
 
 class Beside(NamedTuple):
-    """What an all_reduce takes beside kernels: which part of it does not stop them, and seconds of
-    a tiny one beyond those of one that is waited for."""
+    """The cost of an all_reduce beside kernels: the part that does not stop them, and the seconds
+    by which a tiny one exceeds one that is waited for."""
 
     overlap: float
     seconds: float
@@ -143,8 +143,8 @@ def _saved(size: int, group: Any) -> tuple[float, float]:
 
 
 def measure_waiting(cores: int) -> float:
-    """Which part of a core a rank takes that waits for another one, where ranks are more than
-    cores; every rank calls it."""
+    """The part of a core that a waiting rank uses if there are more ranks than cores; every rank
+    calls this."""
     others = get_world_size() - cores
     if others < 1:
         return 0.0
@@ -183,7 +183,7 @@ class Messages(NamedTuple):
 
 def measure_messages() -> Messages:
     """The first rank sends, the second one receives what has arrived already; every rank calls
-    it. The clock is that of the thread: waiting does not count."""
+    it. It uses the thread's clock, so waiting is not included."""
     times: list[float] = []
     rank = get_rank()
     x, note = plugrad.zeros(100), plugrad.zeros(1, dtype=plugrad.int64)

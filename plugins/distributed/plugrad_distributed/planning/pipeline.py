@@ -62,7 +62,7 @@ def rank_of(schedule: str, stage: int, ranks: int) -> int:
 
 
 def splits_backward(schedule: str) -> bool:
-    """Whether gradients of parameters are computed apart from those of inputs."""
+    """Whether gradients of parameters are computed separately from gradients of inputs."""
     return schedule.endswith("zero_bubble")
 
 
@@ -70,10 +70,10 @@ class Stage(NamedTuple):
     """Seconds of one microbatch on a rank that is alone on its machine.
 
     Attributes:
-        forward, backward: in which it computes.
-        waits: in which it waits for collectives after each.
-        transfer: of sending it to the next stage, or back from there.
-        weights: of the gradients of parameters, if `backward` does not have them.
+        forward, backward: for computing.
+        waits: for waiting for collectives after each.
+        transfer: for sending it to the next stage, or back from there.
+        weights: for the gradients of parameters, if `backward` does not include them.
     """
 
     forward: float
@@ -103,12 +103,12 @@ def run_orders(
     slowdown: Callable[[int, int], float] = _undisturbed,
     together: int = 1,
 ) -> Schedule:
-    """Each rank does its list in order, and waits for what other stages send.
+    """Each rank runs its list in order, and waits for messages of other stages.
 
     Args:
-        slowdown: how much slower ranks compute while so many ranks of a machine compute, and so
-            many wait.
-        together: how many ranks behind each other share a machine.
+        slowdown: the slowdown of ranks, given how many ranks of a machine compute and how many
+            wait.
+        together: how many consecutive ranks share a machine.
 
     >>> from plugrad_distributed.distributed.pipelining.orders import gpipe
     >>> from plugrad_distributed.planning.pipeline import Stage, run_orders
@@ -173,7 +173,8 @@ class _Race:
         return Schedule(end, [each.busy for each in runners], [each.work for each in runners])
 
     def _begin(self, runner: _Runner) -> float | None:
-        """Begin the next action if it can; else when it can, if that is known."""
+        """Begin the next action if possible; otherwise return the time when it is possible, if
+        known."""
         if runner.left is not None or runner.place == len(runner.order):
             return None
         action = runner.order[runner.place]
@@ -214,7 +215,7 @@ class _Race:
 
 
 def _ready(action: Action, stages: Sequence[Stage], done: dict[Action, float]) -> float | None:
-    """When what an action needs is there; None if that is not known yet."""
+    """The time when an action's inputs are available; None if unknown yet."""
     kind, stage, microbatch = action
     if kind == "F":
         if stage == 0:

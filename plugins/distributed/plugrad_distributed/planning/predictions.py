@@ -47,12 +47,12 @@ class Prediction:
         compute: seconds in which a rank computes; of a pipeline, the rank that computes most.
         communication: seconds of its collectives, whether it waits for them or not.
         exposed: seconds in which it waits for them.
-        idle: seconds in which the pipeline has nothing to do for it.
+        idle: seconds in which it has no work from the pipeline.
         memory: bytes on one rank.
-        batches: of the profiled size that a step of all ranks works off.
-        shares: what the step's seconds go to, most first.
-        exceeds: whether it needs more memory than there is.
-        efficiency: batches per second and rank, to those of the profiled step.
+        batches: the number of batches of the profiled size in a step of all ranks.
+        shares: the parts of the step's seconds, largest first.
+        exceeds: whether it needs more memory than available.
+        efficiency: batches per second and rank, relative to the profiled step.
 
     >>> from plugrad.distributed.simulate import Costs, DataParallel, simulate
     >>> from plugrad.distributed.simulate import NodeCost, ParameterCost, Profile

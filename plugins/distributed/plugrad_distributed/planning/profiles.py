@@ -1,4 +1,4 @@
-"""Profile: what a training step is made of, as far as planning needs it."""
+"""Profile: the parts of a training step, as far as planning needs them."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def profile_step(
 ) -> Profile:
     """Profile of a training step: the function is captured and its operators are run one by one.
 
-    Times are medians. What the step takes as a whole, with Python's part, is measured in turn with
-    that and spread evenly over the operators. Everything is done for real: parameters change.
+    Times are medians. The time of the whole step, including Python's part, is measured alternately
+    with that and spread evenly over the operators. The step really runs: parameters change.
 
     Args:
         fn: a step: it clears gradients, computes a loss and calls `backward`. The optimizer may
@@ -131,8 +131,8 @@ def _parts(
 
 
 def _held(long: float, short: float, ratio: float, call: float) -> float:
-    """The part of a node's time that is the same for both batches, but for calling it: the line
-    through both, at no rows."""
+    """The part of a node's time that does not depend on the batch, except for the call: the line
+    through both times, at zero rows."""
     return min((ratio * short - long) / (ratio - 1), long) - min(call, long)
 
 
@@ -186,7 +186,7 @@ def _phases(graph: Graph) -> list[Phase]:
 
 
 def _run(graph: Graph, args: tuple[Any, ...]) -> list[float]:
-    """Run the nodes, and drop what nobody needs any more. Seconds of each."""
+    """Run the nodes and free values that are not needed any more. Returns the seconds of each."""
     values = dict(_beginning(graph, args))
     last = {
         name: n for n, node in enumerate(graph.nodes) for name in (*node.reads(), *node.defines())
@@ -288,8 +288,8 @@ def _described(
 
 
 def _taken_over(graph: Graph) -> set[int]:
-    """The copies of gradients of parameters that a graph makes and a step does not: it takes over
-    a gradient that nobody else needs."""
+    """Copies of parameters' gradients that a graph makes but a step does not, because it takes over
+    a gradient without other references."""
     reads = [name for node in graph.nodes for name in node.reads()]
     made = {name for node in graph.nodes for name in node.defines()}
     gradients = set(graph.gradients.values())

@@ -234,7 +234,7 @@ class Run:
         for stage in range(total):
             size = sum(p.bytes for p in self.profile.parameters if stages[p.used] == stage)
             python = overheads.microbatch / 2
-            # Gradients of further microbatches are added to those of the first.
+            # Gradients of further microbatches are added to the first one's.
             work["weights" if splits else "backward"][stage] += (
                 self.costs.add * size * (count - 1) / count
             )
@@ -335,7 +335,7 @@ class Run:
         # While a microbatch runs, more lives than what is kept of it.
         extra = max(0.0, self.profile.peak_bytes() - self.profile.saved_bytes())
         memory = self._memory(data, own, live + extra / count / (max(stages) + 1))
-        # A gradient before it is added to that of the microbatches before.
+        # A gradient before it is added to the gradient of earlier microbatches.
         new = max((each.bytes for each in own.parameters), default=0) if count > 1 else 0
         return replace(memory, buffers=memory.buffers + sent + new)
 
@@ -418,12 +418,12 @@ class _Prices:
 
 @dataclass(frozen=True)
 class Parts:
-    """What the seconds of a step go to.
+    """The parts of a step's seconds.
 
     Attributes:
         fixed: calling operators, before the slowdown.
-        blocked: collectives that nothing runs beside.
-        beside: collectives beside kernels, of which `exposed` seconds are waited for.
+        blocked: collectives without kernels beside them.
+        beside: collectives beside kernels; `exposed` seconds of them are waited for.
     """
 
     end: float

@@ -32,10 +32,9 @@ def simulate(
     """Step time and memory on some ranks.
 
     Each data parallel rank has a batch of the profiled size, so more ranks do more work in a step.
-    Ranks that are tensor parallel lie beside each other, those of a pipeline are further apart,
-    those that are data parallel furthest. A group whose ranks are on several machines has the
-    costs between machines for all its messages, and shares a machine's network with the other
-    groups there.
+    Tensor parallel ranks are adjacent, pipeline ranks are further apart, data parallel ranks
+    furthest. A group with ranks on several machines has the costs between machines for all its
+    messages, and shares a machine's network with the other groups there.
 
     Args:
         strategy: one, or several: data parallel or fully sharded, tensor parallel, pipeline.

@@ -27,8 +27,8 @@ class Split:
 
 
 class _Splitter:
-    """Goes through the nodes. Of a layer whose input is whole, the weight is split by outputs, and
-    so is its result. The next layer's weight is split by inputs; its results are added up."""
+    """Goes through the nodes. If a layer's input is whole, its weight and its result are split by
+    outputs. The next layer's weight is split by inputs; its results are summed."""
 
     def __init__(self, profile: Profile, ranks: int, layer: float) -> None:
         self.profile = profile
@@ -37,7 +37,7 @@ class _Splitter:
         self.layers: set[int] = set()
         self.matrices = {p.name: p for p in profile.parameters if len(p.shape) > 1}
         self.sides: dict[str, str] = {}
-        # Memory of which each rank has a part, and when it does not any more.
+        # Memory of which each rank has a part, and when it is freed.
         self.split: set[str] = set()
         self.sizes = profile.sizes
         self.calls: dict[int, list[tuple[str, float]]] = {}

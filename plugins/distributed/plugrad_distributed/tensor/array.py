@@ -26,8 +26,9 @@ class ShardedArray:
         shape: the shape of the whole.
         steps: the strides of the whole in elements, as if it were in one memory.
         spec: the same without the elements, once a rule has requested it.
-        origin: for a view whose elements had to be moved between ranks, its source, where writes
-            go: the array, the operator, its other arguments, and the index of the result.
+        origin: for a view with elements that had to be moved between ranks, its source, which
+            receives writes: the array, the operator, its other arguments, and the index of the
+            result.
     """
 
     __slots__ = ("local", "mesh", "origin", "placements", "shape", "spec", "steps")

@@ -23,7 +23,7 @@ __all__ = ["FromLocal", "Redistribute", "ToLocal", "checked", "placed", "resolve
 
 
 def _of_gradient(placements: Placements) -> Placements:
-    """The placement of a gradient: the gradient of a summand is that of the sum."""
+    """The placement of a gradient: the gradient of a summand is the sum's gradient."""
     return tuple(Replicate() if isinstance(one, Partial) else one for one in placements)
 
 
@@ -129,7 +129,7 @@ class Redistribute(plugrad.autograd.Function):
     def backward(ctx: Any, grad: Any) -> Any:
         if ctx.dtype is not None:
             grad = grad.to(ctx.dtype)
-        # The gradient of a summand is that of the sum; a gradient that is `Partial` stays so.
+        # The gradient of a summand is the sum's gradient; a `Partial` gradient stays `Partial`.
         target = tuple(
             Replicate() if isinstance(one, Partial) and one != own else one
             for one, own in zip(ctx.before, grad.placements, strict=True)

@@ -106,13 +106,13 @@ class DTensor(Tensor, metaclass=_ByKey):
 
         Args:
             local_tensor: this rank's part.
-            device_mesh: by default that of the ``with mesh:`` block.
+            device_mesh: by default the mesh of the ``with mesh:`` block.
             placements: by default `Replicate` on all dimensions.
             run_check: compare shapes between ranks, and broadcast replicated tensors from the first
                 ranks.
-            shape, stride: those of the whole; give both. By default all parts have the same shape.
-            grad_placements: the placements of the gradient of `local_tensor`. By default those of
-                the tensor, with `Replicate` in place of `Partial`.
+            shape, stride: the whole tensor's; give both. By default all parts have the same shape.
+            grad_placements: the placements of the gradient of `local_tensor`. By default the
+                tensor's, with `Replicate` in place of `Partial`.
 
         Raises:
             RuntimeError: `local_tensor` is a DTensor, or `shape` is given without `stride`.
@@ -160,8 +160,8 @@ class DTensor(Tensor, metaclass=_ByKey):
         """This rank's part. Differentiable.
 
         Args:
-            grad_placements: the placements of incoming gradients; by default those of the tensor,
-                with `Replicate` in place of `Partial`.
+            grad_placements: the placements of incoming gradients; by default the tensor's, with
+                `Replicate` in place of `Partial`.
 
         >>> import plugrad, plugrad.distributed as dist
         >>> from plugrad.distributed.device_mesh import init_device_mesh
@@ -198,7 +198,7 @@ class DTensor(Tensor, metaclass=_ByKey):
             device_mesh: the tensor's own; another one is an error.
             placements: by default `Replicate` on all dimensions.
             async_op: accepted and ignored: the result is complete when this returns.
-            forward_dtype: the dtype in which the elements are sent, and that of the result.
+            forward_dtype: the dtype in which the elements are sent, and the result's dtype.
             backward_dtype: the dtype in which the gradient is sent.
 
         Raises:

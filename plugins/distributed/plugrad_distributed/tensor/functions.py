@@ -45,7 +45,7 @@ def distribute_tensor(
 
     Args:
         tensor: the whole tensor, with the same shape on all ranks.
-        device_mesh: by default that of the ``with mesh:`` block.
+        device_mesh: by default the mesh of the ``with mesh:`` block.
         placements: `Shard` or `Replicate` for each dimension of the mesh; by default `Replicate`.
         src_data_rank: the rank that provides the elements, by its number along each dimension of
             the mesh. None: each rank keeps its part of its own tensor, and nothing is sent.
@@ -305,7 +305,7 @@ def distribute_module(
     """Turn the parameters and buffers of a module into DTensors, in place; returns the module.
 
     Args:
-        device_mesh: by default that of the ``with mesh:`` block.
+        device_mesh: by default the mesh of the ``with mesh:`` block.
         partition_fn: ``partition_fn(name, submodule, mesh)`` shards parameters by replacing them
             with DTensors. All others become replicated.
         input_fn: ``input_fn(module, inputs, mesh)`` returns the arguments of `forward`.

@@ -83,7 +83,7 @@ def make_plan(op: Any, rule: Rule, mesh: DeviceMesh, args: Sequence[Any]) -> Pla
 def _geometry(
     op: Any, rule: Rule, args: Sequence[Any], needed: bool
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Shapes and strides of the whole results; None where they are not known in advance, which
+    """Shapes and strides of the whole results; None if they are not known in advance, which
     matters only if results may be sharded.
 
     Raises:
@@ -99,7 +99,7 @@ def _geometry(
         if needed:
             raise RuntimeError(
                 f"DTensor: the shapes of the results of {op.qualified_name} are not known, so they "
-                "cannot be cut: plugrad.library.register_fake tells them"
+                "cannot be cut: plugrad.library.register_fake defines them"
             ) from error
         return unknown, unknown
     except Exception:
@@ -138,7 +138,7 @@ def _cheapest(
         for spec, after in zip(specs, wanted, strict=True):
             if isinstance(after, Shard) and not 0 <= after.dim < spec.ndim:
                 raise ValueError(
-                    f"a rule of {op.qualified_name} asks for {after!r} of a tensor of {spec.ndim} "
+                    f"a rule of {op.qualified_name} requests {after!r} of a tensor of {spec.ndim} "
                     "dimensions"
                 )
             cost += cost_of(spec.placements[mesh_dim], after, spec.numel())

@@ -36,7 +36,7 @@ def redistribute_local(
     earlier ones: inner ones are gathered before an outer one changes.
 
     Args:
-        shape: that of the whole tensor.
+        shape: the whole tensor's shape.
     """
     if current == target:
         return local

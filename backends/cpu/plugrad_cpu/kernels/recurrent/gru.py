@@ -76,8 +76,8 @@ def _backward(
     to_product: Array,
     free: Array,
 ) -> None:
-    """One step back: fills the gradients of the two sums, and makes that of the hidden state the
-    one before as far as it does not go through the product."""
+    """One step back: fills the gradients of the two sums, and turns the hidden state's gradient
+    into the previous state's, without the part through the product."""
     reset, update, new, inner = planes
     found, of_product = by_kind(to_gates, 3), by_kind(to_product, 3)
     slopes, passed = free[:2, : len(before)], free[2, : len(before)]

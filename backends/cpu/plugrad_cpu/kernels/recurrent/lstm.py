@@ -77,7 +77,8 @@ def lstm(gates: Array, hx: Array, cx: Array, w_hh: Array, sizes: Sizes, reverse:
 def _backward(
     planes: Array, before: Array, to_hidden: Array, to_cell: Array, to_gates: Array, free: Array
 ) -> None:
-    """One step back: fills the gradient of the gates, and makes that of the cell the one before."""
+    """One step back: fills the gradient of the gates, and turns the cell's gradient into the
+    previous cell's."""
     enter, forget, new, leave, bent, _ = planes
     slopes, spare = free[:4, : len(before)], free[4, : len(before)]
     np.multiply(bent, bent, spare)

@@ -53,7 +53,7 @@ class StateDictOptions:
         keep_submodule_prefixes: with `submodules`, names begin at the model rather than at the
             submodule.
         strict: `set_model_state_dict` raises for names that are missing or unknown.
-        broadcast_from_rank0: load the full state dict of rank 0; those of other ranks are ignored.
+        broadcast_from_rank0: load the full state dict of rank 0; other ranks' are ignored.
         flatten_optimizer_state_dict: the state of optimizers is one dict, with names such as
             ``"state.weight.exp_avg"`` and ``"param_groups.weight.lr"``.
 
@@ -107,7 +107,7 @@ def _parameter_names(model: Any) -> dict[Tensor, str]:
 
 
 def _chosen(model: Any, submodules: Iterable[Any] | None) -> list[str] | None:
-    """The prefixes of the wanted names; None for all."""
+    """The prefixes of the requested names; None for all."""
     if submodules is None:
         return None
     wanted = list(submodules)

@@ -1,7 +1,7 @@
 """Writes checkpoints: each rank writes its own file, then rank 0 writes the index.
 
 Ranks do not communicate while they write files, so training can continue. A rank that has written
-its file leaves a note beside it; rank 0 waits for the notes of all.
+its file writes a note beside it; rank 0 waits for all notes.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def _write_tensors(path: Path, arrays: dict[str, Array]) -> None:
 
 
 def _leave_word(own: Path, error: BaseException) -> None:
-    """Tell the other ranks, which wait for this one."""
+    """Notify the other ranks, which wait for this one."""
     with contextlib.suppress(OSError):
         write_at_once(own.with_suffix(".failed"), f"{type(error).__name__}: {error}".encode())
 
@@ -263,7 +263,7 @@ def _check_others(folder: Path, token: str, ranks: Iterable[int]) -> None:
 
 
 def _finish(folder: Path, token: str, size: int, limit: float) -> None:
-    """Merge the notes of all ranks into the index, and remove the notes, which tells the other
+    """Merge the notes of all ranks into the index, and remove the notes, which signals to the other
     ranks that the checkpoint is complete."""
     whole = Index()
     end = time.monotonic() + limit

@@ -37,7 +37,7 @@ def all_to_all_single(
 
     Args:
         output_split_sizes: the sizes of the parts of `output` along the first dimension; by default
-            all are equal. `input_split_sizes` are those of the input.
+            all are equal. `input_split_sizes` are the same for the input.
 
     >>> import plugrad
     >>> import plugrad.distributed as dist

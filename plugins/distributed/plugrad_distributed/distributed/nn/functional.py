@@ -1,6 +1,6 @@
 """Differentiable collectives with the names and arguments of `torch.distributed.nn.functional`.
 
-Gradients are those of the sum of all ranks' losses, so all ranks must run backward.
+Gradients are derivatives of the sum of all ranks' losses, so all ranks must run backward.
 `plugrad.distributed.functional` has the same collectives with fewer arguments.
 """
 

@@ -411,7 +411,7 @@ def _copy_options(
 
 
 def _on_host(value: Any) -> Any:
-    """A copy whose tensors are on the CPU."""
+    """A copy with its tensors on the CPU."""
     if isinstance(value, Tensor):
         return value.detach().cpu().clone()
     if isinstance(value, dict):

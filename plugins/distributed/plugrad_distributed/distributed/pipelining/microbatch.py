@@ -58,8 +58,8 @@ def split_args_kwargs_into_chunks(
     args_chunk_spec: Sequence[TensorChunkSpec | None] | None = None,
     kwargs_chunk_spec: Mapping[str, TensorChunkSpec | None] | None = None,
 ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
-    """The arguments of each microbatch. Tensors are split along the first dimension, or that of
-    their spec; other values are the same for all.
+    """The arguments of each microbatch. Tensors are split along the first dimension, or their
+    spec's; other values are the same for all.
 
     Raises:
         ValueError: a tensor has fewer rows than there are microbatches.
@@ -93,8 +93,8 @@ def split_args_kwargs_into_chunks(
 
 
 def merge_chunks(chunks: Sequence[Any], chunk_spec: Any = None) -> Any:
-    """Merge the results of microbatches: concatenate tensors along the first dimension or that of
-    the spec, or stack those without dimensions; containers entry by entry.
+    """Merge the results of microbatches: concatenate tensors along the first dimension or the
+    spec's, or stack tensors without dimensions; containers entry by entry.
 
     >>> import plugrad
     >>> from plugrad.distributed.pipelining import merge_chunks

@@ -24,7 +24,7 @@ Kind = Literal["F", "B", "I", "W"]
 
 class Action(NamedTuple):
     """A stage runs one microbatch, forward ("F") or backward ("B"). Backward may be split in two:
-    the gradients of the stage's inputs ("I") and, later, those of its parameters ("W").
+    the gradients of the stage's inputs ("I") and, later, of its parameters ("W").
 
     >>> from plugrad.distributed.pipelining import Action
     >>> print(Action("F", stage=1, microbatch=0), Action("B", stage=1, microbatch=0))
@@ -158,8 +158,8 @@ def v_zero_bubble(rank: int, ranks: int, count: int) -> list[Action]:
     Backward has two parts. The first and the last stage are on one rank, so backward begins where
     forward ends.
 
-    A rank keeps at most as much as all stages keep of one microbatch: that of `2 * ranks` forward
-    runs.
+    A rank keeps at most as much as all stages keep of one microbatch: the data of `2 * ranks`
+    forward runs.
 
     Source of the placement and of the limit: Qi et al., "Pipeline Parallelism with Controllable
     Memory", 2024, schedule ZB-V. The order is found by a simulation in which all ranks choose their

@@ -85,7 +85,7 @@ class _Schedule:
         loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Run a batch forward and backward; gradients are added to those of the parameters.
+        """Run a batch forward and backward; gradients are added to the parameters' gradients.
 
         Args:
             args: the model's arguments; only on the rank of the first stage.
@@ -314,7 +314,8 @@ class PipelineScheduleMulti(_Schedule):
     """A schedule with several stages on each rank: rank r has the stages r, r + size, and so on.
 
     Args:
-        stages: this rank's stages. The other arguments are those of `PipelineScheduleSingle`.
+        stages: this rank's stages. The other arguments are the same as for
+            `PipelineScheduleSingle`.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.pipelining import PipelineStage, ScheduleLoopedBFS

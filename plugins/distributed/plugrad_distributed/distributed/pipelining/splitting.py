@@ -1,5 +1,5 @@
 """A backward pass in two parts: first the gradients of a stage's inputs, which the previous stage
-waits for, and later those of its parameters, when the rank has nothing else to do.
+waits for, and later the gradients of its parameters, when the rank has no other work.
 
     w ──┐
     x ──linear── relu ── output       first:  output → relu → linear → x
@@ -146,7 +146,7 @@ class _Graph:
 
     Attributes:
         roots: the edges that lead into it.
-        reaching: the ids of the nodes that lead to inputs, including those of the inputs.
+        reaching: the ids of the nodes that lead to inputs, including the inputs' own nodes.
     """
 
     def __init__(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:

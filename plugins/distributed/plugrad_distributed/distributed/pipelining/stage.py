@@ -290,7 +290,7 @@ class PipelineStage:
         if self.is_last:
             if loss is None:
                 raise ValueError(
-                    "the schedule needs a loss_fn, whose loss the last stage runs backward from"
+                    "the schedule needs a loss_fn: the last stage runs backward from its loss"
                 )
             return [loss], [None]
         outputs: list[Tensor] = []

@@ -34,7 +34,7 @@ def local_map(
         in_placements: the required placements of the arguments, one entry for each; None accepts
             any.
         in_grad_placements: the placements of the parts' gradients.
-        device_mesh: the mesh of the results; by default that of the first DTensor.
+        device_mesh: the mesh of the results; by default the first DTensor's.
         redistribute_inputs: redistribute arguments to the required placements; otherwise other
             placements are an error.
 
@@ -92,7 +92,7 @@ def _part(value: DTensor, wanted: Layout, grads: Layout, redistribute: bool) -> 
         if not redistribute:
             raise ValueError(
                 f"local_map: an argument has the placements {value.placements}, but in_placements "
-                f"says {tuple(wanted)}; redistribute_inputs=True redistributes it"
+                f"requires {tuple(wanted)}; redistribute_inputs=True redistributes it"
             )
         value = value.redistribute(placements=wanted)
     return value.to_local(grad_placements=grads)

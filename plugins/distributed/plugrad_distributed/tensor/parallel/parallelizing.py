@@ -23,7 +23,7 @@ def parallelize_module(
     """Make a module tensor parallel, in place, and return it.
 
     Args:
-        device_mesh: a mesh of one dimension, such as ``mesh["tp"]``; by default that of the
+        device_mesh: a mesh of one dimension, such as ``mesh["tp"]``; by default the mesh of the
             ``with mesh:`` block.
         parallelize_plan: a style for the module, or styles by names of submodules; names may be
             patterns such as ``"layers.*.mlp"``.

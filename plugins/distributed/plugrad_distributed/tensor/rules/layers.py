@@ -163,7 +163,7 @@ def _embedding_shape(
 
 
 def _attention_dims(query: DTensorSpec, key: DTensorSpec, value: DTensorSpec) -> list[int]:
-    """Dimensions before those of a sequence and its features: batch and heads."""
+    """Dimensions before the sequence and its features: batch and heads."""
     return [
         dim
         for dim in range(query.ndim - 2)
