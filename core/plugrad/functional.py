@@ -215,6 +215,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return found
 
 
+@explains
 def histogramdd(
     input: Tensor,
     bins: Any,
@@ -240,6 +241,7 @@ def histogramdd(
 
     Raises:
         RuntimeError: shapes, dtypes, the range or a number of intervals do not fit.
+        TypeError: `bins` is not an int, a sequence of ints, or a sequence of tensors.
 
     >>> import plugrad
     >>> points = plugrad.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [2.0, 2.0]])
@@ -247,12 +249,10 @@ def histogramdd(
     tensor([[0., 1.],
             [2., 1.]])
     """
-    if isinstance(bins, int):
-        bins = [bins] * input.shape[-1]
-    items = list(bins)
+    items = _bins(input, bins)
     edges: Any
     hist: Any
-    if any(isinstance(item, TensorBase) for item in items):
+    if items and isinstance(items[0], TensorBase):
         edges = tuple(items)
         hist = F._histogramdd_from_bin_tensors(input, items, weight=weight, density=density)
     else:
@@ -266,3 +266,13 @@ def histogramdd(
             for given, found in zip(out[1], edges, strict=True)
         )
     return result_type("histogramdd", ("hist", "bin_edges"))(hist, tuple(edges))
+
+
+def _bins(input: Tensor, bins: Any) -> list[Any]:
+    """What `histogramdd` is told of each coordinate: numbers of intervals, or their edges."""
+    if type(bins) is int:
+        return [bins] * (input.shape[-1] if input.ndim else 0)
+    edges = isinstance(bins, (list, tuple)) and all(isinstance(item, TensorBase) for item in bins)
+    if edges:
+        return list(bins)
+    return list(int_list_argument(bins, "histogramdd", "bins", 2))

@@ -428,21 +428,30 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"(Tensor\.)?(b?add\w*|r?sub\w*)", "Boolean (alpha|beta) only supported"),
     Refusal(r"nn\.\w*Dropout\w*", "but got nan"),
     Refusal("randint_like", r"got \(Tensor, Tensor"),
-    Refusal("TypedStorage", "must be int or sequence, not bool"),
+    Refusal(r"\w+Storage", "must be int or sequence, not bool"),
     Refusal(r"\w+Tensor", "takes sizes, which are integers", lambda call: re.search(r"= (True|False)$", "\n".join(call.lines()), re.MULTILINE) is not None),
     # The name of a reduction is a str, not a number that stands for one.
     Refusal(ANY, "argument 'reduction' .*must be str, not"),
+    # Arguments that nothing is done with, here, are checked, too.
+    Refusal("stft", "argument 'pad_mode' .* must be str"),
+    Refusal(r"nn\.utils\.clip_grads?_\w+", r"^clip_grads?_\w+\(\): argument '\w+' .*must be"),
+    Refusal(r"Tensor\.(apply|map|map2)_", "argument 'callable' .*must be callable", _of_no_elements),
+    Refusal(r"(ops\.plugrad\.|Tensor\.)?cholesky(\.\w+)?", "must be batches of square matrices", _of_no_elements),
+    Refusal(r"ops\.plugrad\._linalg_svd(\.\w+)?", "only supported on CUDA inputs", _of_no_elements),
+    Refusal(r"ops\.plugrad\.rrelu_with_noise_?(\.\w+)?", "Lower bound should be less"),
+    # A sequence of characters that happens to be empty.
+    Refusal("unravel_index", "must be tuple of ints, not (str|bytes)"),
     # Without data, PyTorch does not look at devices, and lets results be that nobody can read.
     Refusal(ANY, r"same device|device type for generator|no data", _on_meta),
     # PyTorch does not look at what it is called with by itself only, or reads beyond the end.
     Refusal(
-        r"ops\.plugrad\.(\w+_backward\w*|_?native_\w+|batch_norm)(\.\w+)?",
-        r"must match the size|do not fit together|out of bounds|out of range|should contain|must be defined",
+        r"(ops\.plugrad\.)?(\w+_backward\w*|_?native_\w+|batch_norm|_histogramdd_\w+|_fft_\w+|grid_sampler_[23]d)(\.\w+)?",
+        r"should have the same dtype|normalization must be 0|expected (interpolation|padding)_mode|must match the size|do not fit together|out of bounds|out of range|should contain|must be defined",
     ),
     # What has no elements is not looked at.
     Refusal(
         r"(ops\.plugrad\.|Tensor\.|random\.)?(bernoulli|multinomial|normal|exponential|cauchy|geometric|log_normal|uniform|random|native_dropout)_?(\.\w+)?",
-        "Expected p_in|but got p=|continuous probability|bernoulli_ expects|check_random_bounds|can't be cast to the desired|must match the size|match the broadcast shape",
+        "Expected p_in|but got p=|is out of bounds for|continuous probability|bernoulli_ expects|check_random_bounds|can't be cast to the desired|must match the size|match the broadcast shape",
         _of_no_elements,
     ),
     Refusal(
@@ -457,7 +466,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # A number is no flag.
     Refusal(r"ops\.plugrad\.(var|std)(_mean)?(\.\w+)?", "Dimension out of range"),
     # A number is no dtype.
-    Refusal(r"ops\.plugrad\.(view|to)(\.\w+)?", "invalid for input of size|invalid shape dimension|Cannot access accelerator|Device index must not be negative"),
+    Refusal(r"ops\.plugrad\.(view|view_copy|to)(\.\w+)?", "invalid for input of size|invalid shape dimension|Cannot access accelerator|Device index must not be negative"),
     # A number added to the product with a vector, of a wider kind.
     Refusal(r"(ops\.plugrad|nn\.functional)\.linear(\.\w+)?", "must have the same dtype, but got", lambda call: len(call.args) > 2),
     # NumPy exports no such arrays.
@@ -627,6 +636,8 @@ PARTINGS: tuple[Parting, ...] = (
     Parting("grad: False\n  but theirs: True", "prelu.*(\n.*)*create_graph=True"),
     # A number that a composition multiplies by counts as kept, as everywhere; PyTorch's C++ keeps it otherwise.
     Parting("only ours: .*backward through the graph a second time", r"\b(cumulative_trapezoid|trapezoid|gradient|affine_grid|deg2rad|rad2deg)_?\("),
+    # PyTorch's hooks that are registered after it are called with those that were registered before.
+    Parting(r"hook \d+ of \w+:", r"register_hook\((.*\n)*\w+\.(t|transpose|swapaxes|swapdims|squeeze|unsqueeze)_\((.*\n)*.*register_hook\("),
     # From what plugrad's formulas are computed: absolute values and angles, not their product.
     Parting("only ours: .*has been modified by an inplace operation", r"lib\.polar\("),
 )  # fmt: skip

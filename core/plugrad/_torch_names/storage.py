@@ -6,6 +6,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator, Sequence
+from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -496,8 +497,8 @@ class TypedStorage(_Storage):
     ) -> None:
         if isinstance(data, TensorBase):
             made: Any = data
-        elif isinstance(data, int) and not isinstance(data, bool):
-            made = F.empty((data,), dtype=dtype, device=device)
+        elif hasattr(data, "__index__") and not isinstance(data, bool):
+            made = F.empty((index(data),), dtype=dtype, device=device)
         elif isinstance(data, (list, tuple)):
             made = as_tensor(data, dtype=dtype or get_default_dtype(), device=device)
         else:

@@ -26,7 +26,7 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
-    def __new__(cls, lengths: Iterable[Any] = ()) -> Size:
+    def __new__(cls, lengths: Iterable[Any] = (), /) -> Size:
         """Check that every length is an integer, as `torch.Size` does."""
         items = tuple(lengths)
         for position, item in enumerate(items):

@@ -285,8 +285,8 @@ def _totals(rows: Array) -> Array:
     in float64."""
     length = rows.shape[-1]
     whole = length - length % _LANES
-    vectors = rows[..., :whole].reshape(*rows.shape[:-1], -1, _LANES)
-    count = vectors.shape[-2]
+    count = whole // _LANES
+    vectors = rows[..., :whole].reshape(*rows.shape[:-1], count, _LANES)
     even = count - count % _SUMS
     sums = [_in_turn(vectors[..., start:even:_SUMS, :]) for start in range(_SUMS)]
     lanes = _in_turn(np.stack([sums[0], *np.moveaxis(vectors[..., even:, :], -2, 0)], -2))

@@ -151,6 +151,8 @@ def rank_tol_tensor(input: Tensor, tol: Tensor, hermitian: bool) -> Any:
 def cond(self: Tensor, p: Any) -> Any:
     if self.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if isinstance(p, complex):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p is None or p == 2 or p == -2:
         if self.numel() == 0:
             real = self.dtype.to_real() if self.dtype.is_complex else self.dtype

@@ -7,7 +7,7 @@ from __future__ import annotations
 # Interpreted: loaded on demand.
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
@@ -23,6 +23,9 @@ from plugrad.tensor.calls.promotion import float_result, to_dtype
 
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
+
+# Each takes a call, and one step of rounding.
+_MOST_DIMENSIONS: Final = 100_000
 
 
 def _of_one(name: str, kernel: str, self: TensorBase, *arguments: Any) -> TensorBase:
@@ -62,6 +65,11 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     _check_no_mask(self)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if p > _MOST_DIMENSIONS:
+        raise NotImplementedError(
+            f"mvlgamma(): argument 'p' (position 2): more than {_MOST_DIMENSIONS:,} dimensions are "
+            f"not supported, got {p}"
+        )
     dtype = float_result(self.dtype)
     if dtype.is_complex:
         raise not_implemented("arange_cpu", dtype)

@@ -77,17 +77,7 @@ def interpolate(
                 "(o1, o2, ...,oK) format."
             )
     elif scale_factor is not None:
-        given: Any = scale_factor
-        if isinstance(scale_factor, (int, float)):
-            given = [scale_factor] * spatial
-        factors = [float(factor) for factor in given]
-        if len(factors) != spatial:
-            raise ValueError(
-                "Input and scale_factor must have the same number of spatial dimensions, but got "
-                f"input with spatial dimensions of {list(shape)} and scale_factor of shape "
-                f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
-                "scale_factor in (s1, s2, ...,sK)"
-            )
+        factors = _factors(scale_factor, shape)
     else:
         raise ValueError("either size or scale_factor should be defined")
     if recompute_scale_factor and size is not None:
@@ -101,6 +91,29 @@ def interpolate(
             "a 4-D tensor as input"
         )
     return _interpolated(input, wanted, factors, mode, bool(align_corners), antialias)
+
+
+def _factors(scale_factor: Any, shape: tuple[int, ...]) -> list[float]:
+    """A factor for each dimension of an image."""
+    several = isinstance(scale_factor, (list, tuple))
+    given = scale_factor if several else [scale_factor] * len(shape)
+    if len(given) != len(shape):
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got "
+            f"input with spatial dimensions of {list(shape)} and scale_factor of shape "
+            f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+            "scale_factor in (s1, s2, ...,sK)"
+        )
+    factors: list[float] = []
+    for factor in given:
+        if not hasattr(factor, "__float__"):
+            kind = type(factor).__name__
+            raise TypeError(
+                "interpolate(): argument 'scale_factor' (position 3) must be float or tuple of "
+                f"floats, not {f'a sequence with {kind}' if several else kind}"
+            )
+        factors.append(float(factor))
+    return factors
 
 
 def _whole(size: Any) -> list[int]:

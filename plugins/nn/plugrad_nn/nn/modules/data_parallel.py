@@ -31,7 +31,7 @@ class DataParallel(Module):
 
     def __init__(
         self,
-        module: Any,
+        module: Module,
         device_ids: Sequence[Any] | None = None,
         output_device: Any = None,
         dim: int = 0,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import plugrad
 from plugrad import Tensor
+from plugrad.plugins.arguments import explains
 from plugrad_nn.nn import functional as F
 from plugrad_nn.nn.module import Module
 from plugrad_nn.nn.normalization import BatchNorm, NormBase
@@ -146,14 +147,19 @@ class CrossMapLRN2d(LocalResponseNorm):
         super().__init__(size, alpha, beta, k)
 
     def forward(self, input: Tensor) -> Tensor:
-        reach = (self.size - 1) // 2
-        squares = input * input
-        padded = F.pad(squares, (0, 0, 0, 0, reach, reach))
-        sums = padded.unfold(1, 2 * reach + 1, 1).sum(-1)
-        far = plugrad.arange(input.shape[1], device=input.device) > reach
-        sums = sums + squares[:, :1] * far[:, None, None]
-        scale: Tensor = (sums * (self.alpha / self.size) + self.k) ** -self.beta
-        return input * scale
+        return _cross_map_lrn(input, self.size, self.alpha, self.beta, self.k)
+
+
+@explains(name="CrossMapLRN2d")
+def _cross_map_lrn(input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
+    reach = (size - 1) // 2
+    squares = input * input
+    padded = F.pad(squares, (0, 0, 0, 0, reach, reach))
+    sums = padded.unfold(1, 2 * reach + 1, 1).sum(-1)
+    far = plugrad.arange(input.shape[1], device=input.device) > reach
+    sums = sums + squares[:, :1] * far[:, None, None]
+    scale: Tensor = (sums * (alpha / size) + k) ** -beta
+    return input * scale
 
 
 class SyncBatchNorm(BatchNorm):

@@ -179,17 +179,15 @@ class _FractionalMaxPool(Module):
         _random_samples: Tensor | None = None,
     ) -> None:
         super().__init__()
-        self.kernel_size = repeated(kernel_size, self._spatial)
+        self.kernel_size = self._sizes("kernel_size", 1, kernel_size)
         if self._spatial == 3 and any(size <= 0 for size in self.kernel_size):
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else repeated(output_size, self._spatial)
-        self.output_ratio: tuple[float, ...] | None = None
-        if isinstance(output_ratio, Sequence):
-            self.output_ratio = tuple(output_ratio)
-        elif output_ratio is not None:
-            self.output_ratio = (output_ratio,) * self._spatial
+        self.output_size = (
+            None if output_size is None else self._sizes("output_size", 2, output_size)
+        )
+        self.output_ratio = None if output_ratio is None else self._ratios(output_ratio)
         if output_size is None and output_ratio is None:
             raise ValueError(
                 f"FractionalMaxPool{self._spatial}d requires specifying either an output size, or "
@@ -199,6 +197,28 @@ class _FractionalMaxPool(Module):
             raise ValueError("only one of output_size and output_ratio may be specified")
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def _sizes(self, name: str, position: int, value: Any) -> tuple[int, ...]:
+        """One size for each dimension."""
+        sizes = (value,) * self._spatial if isinstance(value, int) else value
+        right = isinstance(sizes, (tuple, list)) and len(sizes) == self._spatial
+        if not right or not all(isinstance(size, int) for size in sizes):
+            raise self._wrong(name, position, "int", value)
+        return tuple(sizes)
+
+    def _ratios(self, value: Any) -> tuple[float, ...]:
+        ratios = (value,) * self._spatial if isinstance(value, (int, float)) else value
+        right = isinstance(ratios, (tuple, list)) and len(ratios) == self._spatial
+        if not right or not all(isinstance(ratio, (int, float)) for ratio in ratios):
+            raise self._wrong("output_ratio", 3, "float", value)
+        return tuple(ratios)
+
+    def _wrong(self, name: str, position: int, kind: str, value: Any) -> TypeError:
+        given = repr(value) if isinstance(value, (tuple, list)) else type(value).__name__
+        return TypeError(
+            f"FractionalMaxPool{self._spatial}d(): argument '{name}' (position {position}) must be "
+            f"{kind} or tuple of {self._spatial} {kind}s, not {given}"
+        )
 
     def forward(self, input: Tensor) -> Any:
         return type(self)._pool(

@@ -74,7 +74,7 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._check_arguments(dropout)
-        if mode not in _GATES:
+        if not isinstance(mode, str) or mode not in _GATES:
             raise ValueError(f"Unrecognized RNN mode: {mode}")
         self._all_weights: list[list[str]] = []
         width = proj_size or hidden_size

@@ -88,7 +88,7 @@ def _operator() -> Any:
 def _flat(self: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Elements as points of one coordinate, each with its weight."""
     if weight is not None:
-        if sizes_of(weight) != sizes_of(self):
+        if weight.numel() != self.numel():
             _raise_weights((self.numel(), 1), sizes_of(weight))
         weight = weight.reshape((-1,))
     return self.reshape((-1, 1)), weight

@@ -108,7 +108,12 @@ def update_lists(
 
 def _one_by_one(function: str, self: Tensors, second: Tensors, third: Tensors, numbers: Any) -> Any:
     name = function.partition(".")[0]
-    operator = getattr(F, name)
+    operator = getattr(F, name, None)
+    if operator is None:
+        raise ValueError(
+            f"_fused_lists(): argument 'function' (position 1) must be the name of an operator, "
+            f"such as 'add.Tensor', not {function!r}"
+        )
     lists = [tensors for tensors in (self, second, third) if tensors]
     for place, items in enumerate(zip(*lists, strict=True)):
         if not numbers:
