@@ -26,3 +26,15 @@ def test_info_says_which_matrices_have_no_cholesky_factor(device: str) -> None:
         factor, info = plugrad.linalg.cholesky_ex(plugrad.tensor(values, dtype=dtype).to(device))
         assert info.tolist() == [2, 0]
         assert factor[1].tolist() == [[2, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("device", ["cpu", "jax"])
+def test_matrices_that_are_no_numbers(device: str) -> None:
+    """LAPACK need not come to an end, or say a sign, where an element is infinite or nan."""
+    values = [[float("-inf"), 1.0, -0.5], [0.5, -2.0, 1.0], [1.0, 0.25, 4.0]]
+    a = plugrad.tensor(values).to(device)
+    for function in (plugrad.linalg.svdvals, plugrad.linalg.svd):
+        with pytest.raises(plugrad.linalg.LinAlgError, match="contained non-finite values"):
+            function(a)
+    values[0][0] = float("nan")
+    assert plugrad.linalg.slogdet(plugrad.tensor(values).to(device)).sign.item() == 0

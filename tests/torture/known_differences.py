@@ -197,7 +197,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(ANY, REFUSES, "failed to match any schema"),
     Difference(ANY, REFUSES, "Could this error message be improved"),
     Difference("take_along_dim|kron|conv_tbc", REFUSES, "view size is not compatible"),
-    Difference(r"fft\..*", REFUSES, "MKL FFT error"),
+    Difference(r"fft\..*|_fft_.*", REFUSES, "MKL FFT error"),
     Difference("_foreach_.*", "gradient: only PyTorch", "inconsistent range for TensorList output"),
     Difference("_foreach_.*", "gradient: only PyTorch", "can't be cast to the desired", _with_integers),
     Difference("_foreach_.*", REFUSES, "Expected scalars to be contiguous"),
@@ -223,8 +223,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     # Without channels in the input PyTorch's result has none either.
     Difference(r"conv\dd", "shape", when=_without_channels),
     Difference("linalg.householder_product|ormqr", "gradient: value$", "None$", _without_elements),
-    # PyTorch's copy requires grad, but has no derivative.
-    Difference("detach_copy", "requires_grad|is_leaf"),
+    # PyTorch's copies require grad, but have no derivative.
+    Difference("detach_copy|_foreach_copy_?", "requires_grad|is_leaf"),
     Difference("view_copy", "requires_grad|is_leaf", when=lambda call: call.out is not None),
     # A composition knows which result depends on what.
     Difference("grid_sampler_[23]d_backward", "requires_grad|is_leaf|gradient: value$", "^(False|True|None),"),
@@ -236,6 +236,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("_?embedding_bag(_forward_only)?|native_group_norm", "values", when=_strided_weight),
     Difference("_?upsample_.*", "values", when=_one_column_of_bytes),
     Difference("segment_reduce", "values", when=_strided_offsets),
+    # PyTorch does not write the transform of one dimension to `out`.
+    Difference("fft.ihfftn", "values", when=lambda call: call.out is not None),
+    Difference("cholesky|linalg.cholesky(_ex)?", REFUSES, "not positive-definite", _is_special),
     Difference("gradient", "only plugrad raises", "a coordinate for each of"),
     Difference("rrelu_with_noise", "only plugrad raises", "Lower bound should be"),
     Difference("max_unpool[123]d", "only plugrad raises", "Found an invalid max index"),
@@ -244,6 +247,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("_ctc_loss_backward", "values", when=_strided_weight),
     # PyTorch returns what it is given, on the CPU only.
     Difference("pixel_unshuffle", "shape", when=_without_elements),
+    # Zero times what is infinite, from matrices that have no inverse.
+    Difference(r"linalg\.(ldl|lu)_solve", "values", "inf|nan"),
     # A number that names no reduction: PyTorch's result is the loss of the first element.
     Difference("soft_margin_loss", "shape|values", when=_unknown_reduction),
     # PyTorch's Taylor polynomials in 16 bits are no numbers; plugrad computes in float32.
@@ -274,11 +279,11 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(ANY, "only plugrad raises", r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not (int|float|NoneType)"),
     # Operands without elements have their dtypes and indices checked like any others.
     Difference("addbmm|baddbmm|matmul|batch_norm", "only plugrad raises", "the same|scalar type of", _without_elements),
-    Difference("_?embedding_bag(_forward_only)?", "only plugrad raises", "one of the following scalar types", _without_elements),
+    Difference("_?embedding_bag(_forward_only)?", "only plugrad raises", "one of the following scalar types", _with_integers),
     Difference("_foreach_powsum|conv_tbc", "result: dtype", when=_without_elements),
     Difference("fft.r?fftfreq", "shape", when=lambda call: call.args[0] == 0),
     Difference("instance_norm", "only plugrad raises", "mixed dtype", _of_several_dtypes),
-    Difference("replication_pad.d", "only plugrad raises", "allocate memory", _is_huge),
+    Difference("replication_pad.d", "only plugrad raises", "allocate memory"),
     Difference("scaled_dot_product_attention", "only plugrad raises", "of a floating point dtype", _without_elements),
     Difference("nansum", "only plugrad raises", "can't be cast", lambda call: call.out is not None and _without_elements(call)),
     # A weight that is multiplied with nothing changes nothing.
@@ -304,7 +309,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     # PyTorch looks whether the base is one.
     Difference("float_power|pow", "values", "nan", _with_complex),
     # Random numbers of what is none.
-    Difference("_standard_gamma|_sample_dirichlet", "values", "nan", _is_special),
+    Difference("_standard_gamma|_sample_dirichlet", "values", "nan"),
     # A logarithm counts as -100 at least, in the gradient as well.
     Difference("binary_cross_entropy", "gradient: values", when=_is_special),
     # PyTorch's gradient depends on whether its kernel takes several elements at once.
@@ -360,7 +365,6 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("linalg.solve_triangular", "only plugrad raises", "to have the same dtype", _with_complex),
     # An integer tensor that is written to in place with what requires grad does not require grad.
     Difference(ANY, "requires_grad|is_leaf", "", _writes_integers),
-    Difference("_foreach_copy_?", "requires_grad|is_leaf", "", _with_integers),
     # Which of equal elements is meant, neither library says.
     Difference("kthvalue|median|nanmedian|mode|topk|sort|argsort", "values", when=_equal_integers),
 )  # fmt: skip

@@ -89,6 +89,8 @@ def eigvals(a: Array) -> Any:
 
 
 def svd(a: Array, full_matrices: bool, compute_uv: bool) -> Any:
+    # Where an element is infinite, LAPACK may not come to an end.
+    check_info(np.where(np.isfinite(a).all((-1, -2)), 0, -1), "linalg.svd")
     if lapack.suits(a):
         found = lapack.svd(a, full_matrices, compute_uv)
         if found is not NotImplemented:
@@ -100,7 +102,6 @@ def svd(a: Array, full_matrices: bool, compute_uv: bool) -> Any:
         empty = np.empty(0, a.dtype)
         return empty, np.linalg.svd(a, compute_uv=False), empty.copy()
     except np.linalg.LinAlgError:
-        check_info(np.where(np.isfinite(a).all((-1, -2)), 0, -1), "linalg.svd")
         raise matrix_error("linalg.svd", 1) from None
 
 

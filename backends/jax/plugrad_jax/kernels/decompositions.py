@@ -115,12 +115,17 @@ def eigvals(a: Array) -> Array:
 
 @compiled(1, 2)
 def _svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array, Array]:
-    bad = ~jnp.isfinite(a).all()
+    finite = jnp.isfinite(a).all((-1, -2), keepdims=True)
+    bad = ~finite.all()
+    # Where an element is infinite, LAPACK may not come to an end.
+    a = jnp.where(finite, a, 0)
     if not compute_uv:
         empty = jnp.empty(0, a.dtype)
-        return empty, jnp.linalg.svd(a, compute_uv=False), empty, bad
+        s = jnp.linalg.svd(a, compute_uv=False)
+        return empty, jnp.where(finite[..., 0], s, jnp.nan), empty, bad
     u, s, vh = jnp.linalg.svd(a, full_matrices)
-    return u, s, vh, bad
+    s = jnp.where(finite[..., 0], s, jnp.nan)
+    return jnp.where(finite, u, jnp.nan), s, jnp.where(finite, vh, jnp.nan), bad
 
 
 def svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array]:
@@ -133,6 +138,8 @@ def svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, 
 @compiled()
 def slogdet(a: Array) -> tuple[Array, Array]:
     sign, logabsdet = jnp.linalg.slogdet(a)
+    if a.dtype.kind != "c":
+        sign = jnp.where(jnp.isnan(logabsdet), jnp.zeros_like(sign), sign)
     return sign, logabsdet
 
 

@@ -149,6 +149,7 @@ CALLS: dict[str, Any] = {
         f"attention of {heads} heads": lambda lib, heads=heads: gradients_of_attention(lib, heads)
         for heads in (0, 4)
     },
+    "cov": lambda lib: lib.cov(lib.ones(2, 2), aweights=lib.tensor([1.0, float("nan")])),
     # Which bags are returned depends on how the table lies in memory.
     **{
         f"_embedding_bag, {layout}, {dtype}": lambda lib, layout=layout, dtype=dtype: (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import plugrad
-from plugrad.ops.on_demand.composite.decompositions import cholesky_on_host
+from plugrad.ops.on_demand.composite.decompositions import cholesky_on_host, svd_on_host
 from plugrad.testing.cases import family_cases
 from tests.core.ops.harness import OpSuite, needs_torch, torch
 
@@ -32,3 +35,22 @@ def test_a_matrix_with_nan_has_no_cholesky_factor(n: int, upper: bool, dtype: st
     assert cholesky_on_host(given, upper)[1].tolist() == expected
     with pytest.raises(plugrad.linalg.LinAlgError, match="of order 2 is not positive-definite"):
         plugrad.linalg.cholesky(given[3], upper=upper)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n", [3, 40])
+def test_singular_values_of_what_is_not_finite_are_refused(n: int, number: float) -> None:
+    """LAPACK need not come to an end where an element is infinite."""
+    a = np.random.default_rng(0).standard_normal((2, n, n))
+    a[1, 0, 0] = number
+    given: Any = plugrad.tensor(a)
+    calls: list[Callable[[], Any]] = [
+        lambda: plugrad.linalg.svdvals(given),
+        lambda: plugrad.linalg.svd(given),
+        lambda: plugrad.linalg.pinv(given),
+        lambda: svd_on_host(given, True, False, None),
+        lambda: svd_on_host(given, True, True, None),
+    ]
+    for call in calls:
+        with pytest.raises(plugrad.linalg.LinAlgError, match=r"element 1\): .* non-finite values"):
+            call()

@@ -172,14 +172,14 @@ def svd_on_host(A: TensorBase, full_matrices: bool, compute_uv: bool, driver: st
     host = host_array(A)
     U: Any = np.empty(0)
     Vh: Any = np.empty(0)
+    # Where an element is infinite, LAPACK may not come to an end.
+    check_info(np.where(np.isfinite(host).all((-1, -2)), 0, -1), "linalg.svd")
     try:
         if compute_uv:
             U, S, Vh = np.linalg.svd(host, full_matrices)
         else:
             S = np.linalg.svd(host, compute_uv=False)
     except np.linalg.LinAlgError:
-        finite = np.isfinite(host).all((-1, -2))
-        check_info(np.where(finite, 0, -1), "linalg.svd")
         raise matrix_error("linalg.svd", 1) from None
     return to_device(U, A), to_device(S, A, A.dtype.to_real()), to_device(Vh, A)
 

@@ -148,7 +148,7 @@ def _check_cov_weights(weights: Tensor | None, name: str, kind: str, count: int)
             f"cov(): expected {name} to have the same numel as there are observations in the input "
             f"but got {weights.numel()} != {count}"
         )
-    if count > 0 and known_somewhere(weights.detach() < 0):
+    if count > 0 and known_somewhere(F.logical_not(weights.detach() >= 0)):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
