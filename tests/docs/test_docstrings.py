@@ -43,6 +43,10 @@ EXAMPLES = (
     *("distributed.nn", "distributed.optim", "distributed.pipelining", "distributed.simulate"),
     *("distributed.tensor", "distributed.tensor.experimental", "distributed.tensor.parallel"),
     *("distributed.tensor.placement_types", "futures", "nn.parallel"),
+    *("amp", "config", "func", "linalg", "masked", "onnx", "profiler", "quasirandom", "random"),
+    *("special", "utils.flop_counter", "utils.module_tracker", "viewer", "fft", "array_api"),
+    *("autograd.functional", "autograd.graph", "autograd.profiler", "library", "overrides"),
+    *("autograd", "plugins", "testing", "types"),
 )
 # Those whose classes are no exceptions, enumerations or `autograd.Function`s.
 EVERY_ARGUMENT = [one for one in FUNCTIONS if one not in ("serialization", "utils.checkpoint")]

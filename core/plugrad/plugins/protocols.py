@@ -14,7 +14,13 @@ __all__ = ["Array", "CapturedStep", "Generator", "Kernel", "KernelSource"]
 
 @runtime_checkable
 class Array(Protocol):
-    """A backend's array. The core reads only shape and dtype; the rest is private to kernels."""
+    """A backend's array. The core reads only shape and dtype; the rest is private to kernels.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import Array
+    >>> isinstance(np.ones(2), Array)
+    True
+    """
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -27,7 +33,13 @@ class Array(Protocol):
 
 @runtime_checkable
 class Generator(Protocol):
-    """A stream of random numbers on one device; random kernels draw from it."""
+    """A stream of random numbers on one device; random kernels draw from it.
+
+    >>> import plugrad
+    >>> from plugrad.plugins import Generator
+    >>> isinstance(plugrad.default_generator, Generator)
+    True
+    """
 
     def manual_seed(self, seed: int, /) -> Any:
         """Start again from a seed in [-2**63, 2**64); returns the generator."""

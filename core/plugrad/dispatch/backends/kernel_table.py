@@ -60,6 +60,11 @@ def kernel_table(source: object) -> dict[str, Callable[..., Any]]:
 
     Raises:
         TypeError: it is none of these, or something in it cannot be called.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import kernel_table
+    >>> sorted(kernel_table([{"exp": np.exp}, {"sin": np.sin}]))
+    ['exp', 'sin']
     """
     if isinstance(source, Mapping):
         table = dict(source)
