@@ -62,6 +62,12 @@ class Kernel(Protocol):
 
     Array for `Tensor`, list of arrays for `Tensor[]`, number for `Scalar`, the backend's own dtype
     for `ScalarType`, the device's index for `Device`, the backend's generator for `Generator`.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import Kernel
+    >>> product: Kernel = np.multiply
+    >>> product(np.array([1.0, 2.0]), 3.0)
+    array([3., 6.])
     """
 
     def __call__(self, *args: Any) -> Any:
@@ -78,6 +84,12 @@ class CapturedStep(Protocol):
     """A step recorded as calls of operators, for `Backend.compile`.
 
     Values are numbered: first the inputs, then the constants, then each call's results in turn.
+
+    >>> from plugrad.plugins import Backend, CapturedStep
+    >>> class Compiling(Backend):
+    ...     def compile(self, step: CapturedStep):
+    ...         names = [name for name, arguments, results in step.calls()]
+    ...         raise NotImplementedError(f"no code for {names}")
     """
 
     @property

@@ -125,6 +125,10 @@ def package_kernels(package: str) -> dict[str, Callable[..., Any]]:
 
     Raises:
         RuntimeError: two of the modules define the same operator.
+
+    >>> from plugrad.plugins import package_kernels
+    >>> "exp" in package_kernels("plugrad_cpu.kernels")
+    True
     """
     if not isinstance(package, str):
         raise TypeError(f"package_kernels(): package must be a name, not {type(package).__name__}")
