@@ -69,6 +69,12 @@ def variable(*args: Any, **kwargs: Any) -> Any:
 
     Raises:
         RuntimeError: always.
+
+    >>> import plugrad
+    >>> plugrad.autograd.variable([1.0])
+    Traceback (most recent call last):
+        ...
+    RuntimeError: plugrad.autograd.variable(...) is deprecated, use plugrad.tensor(...) instead
     """
     raise RuntimeError(
         "plugrad.autograd.variable(...) is deprecated, use plugrad.tensor(...) instead"

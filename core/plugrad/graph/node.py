@@ -448,7 +448,13 @@ class Node:
 
 
 def name_of(node: Node) -> str:
-    """`node.name()`, even where a user's `ctx.name = ...` hides the method."""
+    """`node.name()`, even where a user's `ctx.name = ...` hides the method.
+
+    >>> import plugrad
+    >>> from plugrad.plugins.watching import name_of
+    >>> name_of(plugrad.ones(2, requires_grad=True).exp().grad_fn)
+    'ExpBackward0'
+    """
     cls: Any = type(node)
     name: str = cls.name(node)
     return name

@@ -25,6 +25,11 @@ class T:
             has stride 0) or "sliced" (every second element of a longer last dim).
         unique: no two elements are equal (for sort, max and the like).
         values: the elements, instead of random ones.
+
+    >>> from plugrad.testing.cases import T
+    >>> inputs = T((2, 3), low=0.0)
+    >>> inputs.shape, inputs.low, inputs.high
+    ((2, 3), 0.0, 2.0)
     """
 
     shape: tuple[int, ...] = ()
@@ -39,14 +44,24 @@ class T:
 
 @dataclass(frozen=True)
 class D:
-    """A dtype argument: D("float64") is plugrad.float64, D() the dtype under test."""
+    """A dtype argument: D("float64") is plugrad.float64, D() the dtype under test.
+
+    >>> from plugrad.testing.cases import D, OpSample, T
+    >>> OpSample((T((2,)),), {"dtype": D("float64")}).kwargs
+    {'dtype': D(name='float64')}
+    """
 
     name: str | None = None
 
 
 @dataclass(frozen=True)
 class OpSample:
-    """One call: its arguments, with `T` and `D` at any depth of lists, tuples and dicts."""
+    """One call: its arguments, with `T` and `D` at any depth of lists, tuples and dicts.
+
+    >>> from plugrad.testing.cases import OpSample, T
+    >>> OpSample((T((2, 3)), 1), {"keepdim": True}, name="kept").args[1]
+    1
+    """
 
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -59,6 +74,10 @@ class OpError:
 
     Attributes:
         torch_differs: PyTorch, with which plugrad's own tests compare, has another message.
+
+    >>> from plugrad.testing.cases import OpError, OpSample, T
+    >>> OpError(OpSample((T((2,)), 5)), IndexError, "out of range").exception
+    <class 'IndexError'>
     """
 
     sample: OpSample

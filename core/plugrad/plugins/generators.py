@@ -65,6 +65,10 @@ class SeededGenerator:
         """Start again from a seed in [-2**63, 2**64); returns the generator.
 
         Raises ValueError for a seed outside, and RuntimeError for one that is not an integer.
+
+        >>> import plugrad
+        >>> plugrad.Generator().manual_seed(-1).initial_seed() == 2**64 - 1
+        True
         """
         if not hasattr(type(seed), "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")

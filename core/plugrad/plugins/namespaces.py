@@ -34,6 +34,10 @@ def load_namespace(name: str) -> Any:
         ModuleNotFoundError: a known distribution provides it, and is not installed.
         PluginError: the plugin that claims it cannot be used.
         AttributeError: no plugin claims it.
+
+    >>> from plugrad.plugins import load_namespace
+    >>> load_namespace("nn").__name__
+    'plugrad_nn.nn'
     """
     if not isinstance(name, str):
         raise TypeError(f"load_namespace(): name must be str, not {type(name).__name__}")
@@ -48,7 +52,12 @@ def load_namespace(name: str) -> Any:
 
 def claimed_names() -> set[str]:
     """Names that plugins and their substitutes add to plugrad, as far as known without importing
-    unused plugins; for `dir()`."""
+    unused plugins; for `dir()`.
+
+    >>> from plugrad.plugins import claimed_names
+    >>> "nn" in claimed_names()
+    True
+    """
     plugins = get_manager().discovered()
     names = set(STAND_INS)
     for name, owner in PUBLISHED.items():

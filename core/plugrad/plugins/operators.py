@@ -20,6 +20,11 @@ def load_operators(plugin: str) -> ModuleType:
 
     Raises:
         PluginError: the plugin is not installed or cannot be used, or has no YAML files.
+
+    >>> import plugrad
+    >>> from plugrad.plugins import load_operators
+    >>> load_operators("special").cbrt(plugrad.tensor([8.0]))
+    tensor([2.])
     """
     if not isinstance(plugin, str):
         raise TypeError(f"load_operators(): plugin must be a name, not {type(plugin).__name__}")

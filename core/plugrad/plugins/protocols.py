@@ -14,7 +14,13 @@ __all__ = ["Array", "CapturedStep", "Generator", "Kernel", "KernelSource"]
 
 @runtime_checkable
 class Array(Protocol):
-    """A backend's array. The core reads only shape and dtype; the rest is private to kernels."""
+    """A backend's array. The core reads only shape and dtype; the rest is private to kernels.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import Array
+    >>> isinstance(np.ones(2), Array)
+    True
+    """
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -27,7 +33,13 @@ class Array(Protocol):
 
 @runtime_checkable
 class Generator(Protocol):
-    """A stream of random numbers on one device; random kernels draw from it."""
+    """A stream of random numbers on one device; random kernels draw from it.
+
+    >>> import plugrad
+    >>> from plugrad.plugins import Generator
+    >>> isinstance(plugrad.default_generator, Generator)
+    True
+    """
 
     def manual_seed(self, seed: int, /) -> Any:
         """Start again from a seed in [-2**63, 2**64); returns the generator."""
@@ -50,6 +62,12 @@ class Kernel(Protocol):
 
     Array for `Tensor`, list of arrays for `Tensor[]`, number for `Scalar`, the backend's own dtype
     for `ScalarType`, the device's index for `Device`, the backend's generator for `Generator`.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import Kernel
+    >>> product: Kernel = np.multiply
+    >>> product(np.array([1.0, 2.0]), 3.0)
+    array([3., 6.])
     """
 
     def __call__(self, *args: Any) -> Any:
@@ -66,6 +84,12 @@ class CapturedStep(Protocol):
     """A step recorded as calls of operators, for `Backend.compile`.
 
     Values are numbered: first the inputs, then the constants, then each call's results in turn.
+
+    >>> from plugrad.plugins import Backend, CapturedStep
+    >>> class Compiling(Backend):
+    ...     def compile(self, step: CapturedStep):
+    ...         names = [name for name, arguments, results in step.calls()]
+    ...         raise NotImplementedError(f"no code for {names}")
     """
 
     @property

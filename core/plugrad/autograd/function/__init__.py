@@ -317,7 +317,20 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """Kept for code that imports it; use Function, which accepts arguments of any type."""
+    """Kept for code that imports it; use Function, which accepts arguments of any type.
+
+    >>> import plugrad
+    >>> from plugrad.autograd import NestedIOFunction
+    >>> class Double(NestedIOFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    >>> Double.apply(plugrad.ones(2))
+    tensor([2., 2.])
+    """
 
     def forward_extended(self, *input: Any) -> None:
         """The operation on nested structures; to be overridden."""

@@ -11,7 +11,12 @@ from plugrad.graph.view_of_base import set_view_replay, view_replay
 
 
 def is_view_replay_enabled() -> bool:
-    """Whether a view's grad_fn shows the view's own operators after a write to its base."""
+    """Whether a view's grad_fn shows the view's own operators after a write to its base.
+
+    >>> import plugrad
+    >>> plugrad.autograd.is_view_replay_enabled()
+    False
+    """
     return view_replay()
 
 

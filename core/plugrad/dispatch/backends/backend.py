@@ -43,6 +43,20 @@ class Backend:
         fallback: the backend that computes what this one cannot, such as "cpu"; None to raise an
             error instead. The configuration can set it as well.
         api_version: the version of this contract that the backend was written for, such as (1, 0).
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import Backend
+    >>> class HostBackend(Backend):
+    ...     def __init__(self):
+    ...         super().__init__("host", array_type=np.ndarray)
+    ...     def kernels(self):
+    ...         return {"mul": np.multiply, "exp": np.exp}
+    ...     def from_host(self, array, index):
+    ...         return array
+    ...     def to_host(self, array):
+    ...         return array
+    >>> sorted(HostBackend().kernels()), HostBackend().device_count()
+    (['exp', 'mul'], 1)
     """
 
     def __init__(
@@ -68,17 +82,43 @@ class Backend:
 
         Its kernels are the namespace's functions; other operators are decomposed into them. See
         `plugrad.plugins.array_namespace.ArrayNamespaceBackend` for the options.
+
+        >>> import numpy as np
+        >>> from plugrad.plugins import Backend
+        >>> backend = Backend.from_array_namespace(np, "standard")
+        >>> backend.name, "exp" in backend.kernels()
+        ('standard', True)
         """
         if _namespaces.make is None:
             raise RuntimeError("from_array_namespace() needs plugrad.plugins: import plugrad")
         return _namespaces.make(xp, name, options)
 
     def options(self) -> Mapping[str, object]:
-        """The options under ``[backends.<name>]`` in the configuration, with their defaults."""
+        """The options under ``[backends.<name>]`` in the configuration, with their defaults.
+
+        >>> from plugrad.plugins import Backend
+        >>> class Tuned(Backend):
+        ...     def options(self):
+        ...         return {"block": 64}
+        >>> dict(Tuned("tuned", array_type=list).options())
+        {'block': 64}
+        """
         return {}
 
     def configure(self, options: Mapping[str, object]) -> None:
-        """Receive the options, including defaults; called once, before the first use."""
+        """Receive the options, including defaults; called once, before the first use.
+
+        >>> from plugrad.plugins import Backend
+        >>> class Tuned(Backend):
+        ...     def options(self):
+        ...         return {"block": 64}
+        ...     def configure(self, options):
+        ...         self.block = options["block"]
+        >>> backend = Tuned("tuned", array_type=list)
+        >>> backend.configure({"block": 128})
+        >>> backend.block
+        128
+        """
 
     def device_count(self) -> int:
         """How many devices there are; a backend with one device names it without an index.
@@ -483,6 +523,13 @@ class DeviceQueue:
 
     Attributes:
         ready: the engine's priority queue behind `push` and `pop`.
+
+    >>> from plugrad.plugins import DeviceQueue
+    >>> class Streamed(DeviceQueue):
+    ...     def activate(self):
+    ...         print("make the stream current")
+    >>> Streamed().activate()
+    make the stream current
     """
 
     ready: Any = None

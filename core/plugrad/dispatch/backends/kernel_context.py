@@ -24,6 +24,14 @@ class InContext:
 
     Wrappers of kernels call `run` themselves, and `run_in_copy` if the context `is_busy`; to
     anybody else this is a kernel like any other.
+
+    >>> import contextvars
+    >>> import numpy as np
+    >>> from plugrad.plugins import InContext
+    >>> quiet = contextvars.copy_context()
+    >>> _ = quiet.run(np.seterr, divide="ignore")
+    >>> InContext(np.log, quiet)(np.zeros(1))
+    array([-inf])
     """
 
     def __init__(self, kernel: Any, context: Any) -> None:

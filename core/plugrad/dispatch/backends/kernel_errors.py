@@ -42,17 +42,32 @@ def not_implemented(name: str, dtype: Any) -> NotImplementedError:
 
 
 def no_signs() -> NotImplementedError:
-    """The error of `signbit` for complex numbers."""
+    """The error of `signbit` for complex numbers.
+
+    >>> from plugrad.plugins.kernel_errors import no_signs
+    >>> no_signs()
+    NotImplementedError('signbit is not implemented for complex tensors.')
+    """
     return NotImplementedError("signbit is not implemented for complex tensors.")
 
 
 def out_of_bounds(index: object, dim: int, size: int) -> str:
-    """What most operators say of an index outside a dimension."""
+    """What most operators say of an index outside a dimension.
+
+    >>> from plugrad.plugins.kernel_errors import out_of_bounds
+    >>> out_of_bounds(5, 0, 3)
+    'index 5 is out of bounds for dimension 0 with size 3'
+    """
     return f"index {index} is out of bounds for dimension {dim} with size {size}"
 
 
 def out_of_range(index: object, count: int) -> str:
-    """What `take` says of an index outside a flattened tensor."""
+    """What `take` says of an index outside a flattened tensor.
+
+    >>> from plugrad.plugins.kernel_errors import out_of_range
+    >>> out_of_range(7, 6)
+    'out of range: tried to access index 7 on a tensor of 6 elements.'
+    """
     return f"out of range: tried to access index {index} on a tensor of {count} elements."
 
 

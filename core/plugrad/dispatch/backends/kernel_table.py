@@ -60,6 +60,11 @@ def kernel_table(source: object) -> dict[str, Callable[..., Any]]:
 
     Raises:
         TypeError: it is none of these, or something in it cannot be called.
+
+    >>> import numpy as np
+    >>> from plugrad.plugins import kernel_table
+    >>> sorted(kernel_table([{"exp": np.exp}, {"sin": np.sin}]))
+    ['exp', 'sin']
     """
     if isinstance(source, Mapping):
         table = dict(source)
@@ -120,6 +125,10 @@ def package_kernels(package: str) -> dict[str, Callable[..., Any]]:
 
     Raises:
         RuntimeError: two of the modules define the same operator.
+
+    >>> from plugrad.plugins import package_kernels
+    >>> "exp" in package_kernels("plugrad_cpu.kernels")
+    True
     """
     if not isinstance(package, str):
         raise TypeError(f"package_kernels(): package must be a name, not {type(package).__name__}")

@@ -18,7 +18,12 @@ _managers: Final[list[PluginManager]] = []
 
 
 def get_manager() -> PluginManager:
-    """The process' plugin manager."""
+    """The process' plugin manager.
+
+    >>> from plugrad.plugins import get_manager
+    >>> "cpu" in get_manager().discovered()
+    True
+    """
     if not _managers:
         # It brings pluggy and the metadata of distributions, which most imports do without.
         from plugrad.plugins.loading.manager import PluginManager

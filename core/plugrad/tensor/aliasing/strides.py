@@ -14,7 +14,12 @@ Sizes = tuple[int, ...]
 
 
 def contiguous_strides(sizes: Sequence[int]) -> Sizes:
-    """The strides of an array in row-major order."""
+    """The strides of an array in row-major order.
+
+    >>> from plugrad.plugins.strides import contiguous_strides
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
     strides = [1] * len(sizes)
     for dim in range(len(sizes) - 2, -1, -1):
         strides[dim] = strides[dim + 1] * max(sizes[dim + 1], 1)
@@ -25,6 +30,10 @@ def reach(size: Sizes, stride: Sizes, offset: int) -> int:
     """How many elements of a memory, from its first one on, there must be: none for an empty array.
 
     Strides are not negative.
+
+    >>> from plugrad.plugins.strides import reach
+    >>> reach((2, 3), (3, 1), 0)
+    6
     """
     if 0 in size:
         return 0
@@ -35,7 +44,11 @@ def reach(size: Sizes, stride: Sizes, offset: int) -> int:
 
 
 def check_reach(size: Sizes, stride: Sizes, offset: int, itemsize: int, nbytes: int) -> None:
-    """RuntimeError if elements of `itemsize` bytes would be outside a memory of `nbytes`."""
+    """RuntimeError if elements of `itemsize` bytes would be outside a memory of `nbytes`.
+
+    >>> from plugrad.plugins.strides import check_reach
+    >>> check_reach((2, 3), (3, 1), 0, 4, 24)
+    """
     needed = reach(size, stride, offset) * itemsize
     if needed > nbytes:
         raise RuntimeError(

@@ -75,7 +75,16 @@ hold_while_forking(OVERRIDES._lock)
 def disabled_plugrad_function(
     func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> Any:
-    """As a class's `__plugrad_function__`, says that the class overrides nothing."""
+    """As a class's `__plugrad_function__`, says that the class overrides nothing.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import disabled_plugrad_function
+    >>> class Plain(plugrad.Tensor):
+    ...     __plugrad_function__ = disabled_plugrad_function
+    >>> x = plugrad.ones(2).as_subclass(Plain)
+    >>> type(x).__name__, type(x + 1).__name__
+    ('Plain', 'Tensor')
+    """
     return func(*args, **(kwargs or {}))
 
 
@@ -188,14 +197,34 @@ def stand_in() -> Tensor:
 
 
 def has_plugrad_function_unary(value: Any) -> bool:
-    """Whether to pass a call with this argument to `handle_plugrad_function`."""
+    """Whether to pass a call with this argument to `handle_plugrad_function`.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import has_plugrad_function_unary
+    >>> class Metres(plugrad.Tensor):
+    ...     pass
+    >>> x = plugrad.ones(2)
+    >>> has_plugrad_function_unary(x), has_plugrad_function_unary(x.as_subclass(Metres))
+    (False, True)
+    """
     if not OVERRIDES.active and (isinstance(value, TensorBase) or not accept_foreign(value)):
         return False
     return _to_be_dispatched(current_state(), (value,))
 
 
 def has_plugrad_function_variadic(*values: Any) -> bool:
-    """`has_plugrad_function` of arguments that are given one by one."""
+    """`has_plugrad_function` of arguments that are given one by one.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import has_plugrad_function_variadic
+    >>> class Metres(plugrad.Tensor):
+    ...     pass
+    >>> x = plugrad.ones(2)
+    >>> has_plugrad_function_variadic(x, 2.0)
+    False
+    >>> has_plugrad_function_variadic(x, x.as_subclass(Metres))
+    True
+    """
     return has_plugrad_function(values)
 
 
@@ -207,6 +236,14 @@ def has_plugrad_function(relevant_args: Any) -> bool:
 
     Raises:
         TypeError: not a sequence.
+
+    >>> import plugrad
+    >>> from plugrad.overrides import has_plugrad_function
+    >>> class Metres(plugrad.Tensor):
+    ...     pass
+    >>> x = plugrad.ones(2)
+    >>> has_plugrad_function((x, x)), has_plugrad_function((x, x.as_subclass(Metres)))
+    (False, True)
     """
     if not isinstance(relevant_args, (list, tuple)):
         raise TypeError("expected a sequence")

@@ -185,7 +185,18 @@ def _add(grads: Gradients, node: Any, nr: int, grad: Any) -> None:
 
 
 class NaiveEngine(ImperativeEngine):
-    """The naive engine with the interface of the real one."""
+    """The naive engine with the interface of the real one.
+
+    >>> import plugrad
+    >>> from plugrad.testing import NaiveEngine
+    >>> engine = plugrad.Tensor._execution_engine
+    >>> plugrad.Tensor._execution_engine = NaiveEngine()
+    >>> x = plugrad.tensor([1.0, 3.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> plugrad.Tensor._execution_engine = engine
+    >>> x.grad
+    tensor([2., 6.])
+    """
 
     def execute(
         self, roots: Any, grads: Any, keep: bool, create: bool, accumulate: bool, wanted: Any

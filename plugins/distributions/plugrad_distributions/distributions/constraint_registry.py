@@ -23,7 +23,14 @@ Factory = Callable[[Any], transforms.Transform]
 
 
 class ConstraintRegistry:
-    """Maps classes of constraints to functions that make a transform for a constraint."""
+    """Maps classes of constraints to functions that make a transform for a constraint.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import biject_to, constraints
+    >>> transform = biject_to(constraints.interval(0.0, 10.0))
+    >>> transform(plugrad.tensor([-1.0, 0.0, 100.0]))
+    tensor([ 2.6894,  5.0000, 10.0000])
+    """
 
     def __init__(self) -> None:
         self._registry: dict[type[constraints.Constraint], Factory] = {}
@@ -34,6 +41,16 @@ class ConstraintRegistry:
         decorator.
 
         Raises TypeError for anything but a constraint or a class of constraints.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import constraints, transform_to, transforms
+        >>> class Even(constraints.Constraint):
+        ...     pass
+        >>> @transform_to.register(Even)
+        ... def _(constraint):
+        ...     return transforms.AffineTransform(0.0, 2.0)
+        >>> transform_to(Even())(plugrad.tensor(3.0))
+        tensor(6.)
         """
         if factory is None:
             return lambda factory: self.register(constraint, factory)

@@ -25,6 +25,17 @@ class Distribution:
             with -O.
 
     Raises ValueError if parameters do not satisfy `arg_constraints`.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import Distribution
+    >>> class Coin(Distribution):
+    ...     arg_constraints = {}
+    ...     def sample(self, sample_shape=()):
+    ...         return plugrad.randint(0, 2, sample_shape)
+    ...     def log_prob(self, value):
+    ...         return plugrad.full(value.shape, 0.5).log()
+    >>> Coin().log_prob(Coin().sample((3,)))
+    tensor([-0.6931, -0.6931, -0.6931])
     """
 
     has_rsample: Any = False
@@ -33,7 +44,15 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Set whether distributions made from now on check their arguments."""
+        """Set whether distributions made from now on check their arguments.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Distribution, Normal
+        >>> Distribution.set_default_validate_args(False)
+        >>> Normal(0.0, -1.0).scale
+        tensor(-1.)
+        >>> Distribution.set_default_validate_args(True)
+        """
         if value not in (True, False):
             raise ValueError(f"value has to be True or False, got {value!r}")
         Distribution._validate_args = value
@@ -76,56 +95,123 @@ class Distribution:
                 )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
-        """The distribution expanded to this batch shape, with views of its parameters."""
+        """The distribution expanded to this batch shape, with views of its parameters.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Normal
+        >>> Normal(0.0, 1.0).expand((2, 3)).sample().shape
+        plugrad.Size([2, 3])
+        """
         raise NotImplementedError
 
     @property
     def batch_shape(self) -> Size:
-        """The shape of the parameters that are independent of one another."""
+        """The shape of the parameters that are independent of one another.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import MultivariateNormal, Normal
+        >>> Normal(plugrad.zeros(3), 1.0).batch_shape
+        plugrad.Size([3])
+        >>> MultivariateNormal(plugrad.zeros(5, 2), plugrad.eye(2)).batch_shape
+        plugrad.Size([5])
+        """
         return self._batch_shape
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one value."""
+        """The shape of one value.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import MultivariateNormal, Normal
+        >>> Normal(plugrad.zeros(3), 1.0).event_shape
+        plugrad.Size([])
+        >>> MultivariateNormal(plugrad.zeros(5, 2), plugrad.eye(2)).event_shape
+        plugrad.Size([2])
+        """
         return self._event_shape
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        """The constraint of each parameter, by name."""
+        """The constraint of each parameter, by name.
+
+        >>> from plugrad.distributions import Normal
+        >>> sorted(Normal(0.0, 1.0).arg_constraints)
+        ['loc', 'scale']
+        """
         raise NotImplementedError
 
     @property
     def support(self) -> Any:
-        """The constraint that values satisfy."""
+        """The constraint that values satisfy.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Uniform
+        >>> Uniform(0.0, 2.0).support.check(plugrad.tensor([1.0, 3.0]))
+        tensor([ True, False])
+        """
         raise NotImplementedError
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
+        """The mean.
+
+        >>> from plugrad.distributions import Gamma
+        >>> Gamma(3.0, 2.0).mean
+        tensor(1.5000)
+        """
         raise NotImplementedError
 
     @property
     def mode(self) -> Tensor:
-        """The value with the highest density."""
+        """The value with the highest density.
+
+        >>> from plugrad.distributions import Gamma
+        >>> Gamma(3.0, 2.0).mode
+        tensor(1.)
+        """
         raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
+        """The variance.
+
+        >>> from plugrad.distributions import Uniform
+        >>> Uniform(0.0, 6.0).variance
+        tensor(3.)
+        """
         raise NotImplementedError
 
     @property
     def stddev(self) -> Tensor:
-        """The standard deviation."""
+        """The standard deviation.
+
+        >>> from plugrad.distributions import Normal
+        >>> Normal(0.0, 2.0).stddev
+        tensor(2.)
+        """
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Values without gradients, of shape `sample_shape + batch_shape + event_shape`."""
+        """Values without gradients, of shape `sample_shape + batch_shape + event_shape`.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Normal
+        >>> Normal(plugrad.zeros(3), 1.0).sample((2,)).shape
+        plugrad.Size([2, 3])
+        """
         with plugrad.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Values with gradients with respect to the parameters."""
+        """Values with gradients with respect to the parameters.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Normal
+        >>> loc = plugrad.zeros(3, requires_grad=True)
+        >>> Normal(loc, 1.0).rsample((2,)).sum().backward()
+        >>> loc.grad
+        tensor([2., 2., 2.])
+        """
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
@@ -138,28 +224,65 @@ class Distribution:
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, at values."""
+        """The logarithm of the density, or of the probability, at values.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Bernoulli
+        >>> Bernoulli(0.25).log_prob(plugrad.tensor([0.0, 1.0])).exp()
+        tensor([0.7500, 0.2500])
+        """
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of values up to this one."""
+        """The probability of values up to this one.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Normal
+        >>> Normal(0.0, 1.0).cdf(plugrad.tensor(0.0))
+        tensor(0.5000)
+        """
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The inverse of `cdf`."""
+        """The inverse of `cdf`.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Uniform
+        >>> Uniform(0.0, 8.0).icdf(plugrad.tensor(0.25))
+        tensor(2.)
+        """
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values of a discrete distribution along the first dimension, repeated over the batch;
-        with `expand=False` the batch dimensions are 1."""
+        with `expand=False` the batch dimensions are 1.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Bernoulli
+        >>> Bernoulli(plugrad.tensor([0.3, 0.7])).enumerate_support()
+        tensor([[0., 0.],
+                [1., 1.]])
+        """
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """The entropy in nats, of shape `batch_shape`."""
+        """The entropy in nats, of shape `batch_shape`.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Bernoulli
+        >>> Bernoulli(plugrad.tensor([0.5, 0.25])).entropy()
+        tensor([0.6931, 0.5623])
+        """
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """The exponential of the entropy."""
+        """The exponential of the entropy.
+
+        >>> import plugrad
+        >>> from plugrad.distributions import Categorical
+        >>> Categorical(plugrad.ones(6)).perplexity()
+        tensor(6.0000)
+        """
         return plugrad.exp(self.entropy())
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
@@ -246,7 +369,12 @@ class Family(Distribution):
 
 class ExponentialFamily(Family):
     """A distribution with the density exp(t(x) . n - F(n) + k(x)): n are the natural parameters, F
-    is the logarithm of the normalizer, and k the carrier measure."""
+    is the logarithm of the normalizer, and k the carrier measure.
+
+    >>> from plugrad.distributions import ExponentialFamily, Gamma
+    >>> isinstance(Gamma(3.0, 2.0), ExponentialFamily)
+    True
+    """
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

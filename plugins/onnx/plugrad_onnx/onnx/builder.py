@@ -23,6 +23,12 @@ class Value:
         name: its name there.
         shape: sizes, each an int, or a `Varying` that depends on dynamic sizes; None if unknown.
         dtype: plugrad's dtype.
+
+    >>> import plugrad
+    >>> from plugrad.onnx import Value
+    >>> value = Value("x", (2, 3), plugrad.float32)
+    >>> value.ndim, value
+    (2, <Value x: plugrad.float32(2, 3)>)
     """
 
     def __init__(self, name: str, shape: tuple[Any, ...] | None, dtype: Any) -> None:
@@ -35,12 +41,24 @@ class Value:
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> import plugrad
+        >>> from plugrad.onnx import Value
+        >>> Value("x", (2, 3), plugrad.float32).ndim
+        2
+        """
         return len(self.sizes)
 
     @property
     def sizes(self) -> tuple[Any, ...]:
-        """The shape, which must be known."""
+        """The shape, which must be known.
+
+        >>> import plugrad
+        >>> from plugrad.onnx import Value
+        >>> Value("x", (2, 3), plugrad.float32).sizes
+        (2, 3)
+        """
         if self.shape is None:
             raise OnnxExporterError(f"the shape of {self.name} is not known")
         return self.shape
@@ -53,6 +71,20 @@ class Builder:
         opset: the version of ONNX's operators; do not make newer ones.
         shapes, dtypes: the shapes and dtypes of the operator's results; `shape` and `dtype` are the
             first result's.
+
+    >>> import plugrad
+    >>> @plugrad.library.custom_op("onnx_builder::scaled", mutates_args=())
+    ... def scaled(x: plugrad.Tensor, by: float) -> plugrad.Tensor:
+    ...     return x * by
+    >>> def lower(builder, x, by):
+    ...     return builder.op("Mul", x, builder.number(by, x.dtype))
+    >>> plugrad.onnx.register_lowering(scaled, lower)
+    >>> class Model(plugrad.nn.Module):
+    ...     def forward(self, x):
+    ...         return scaled(x, 3.0)
+    >>> program = plugrad.onnx.export(Model(), (plugrad.ones(2),))
+    >>> [node.op_type for node in program.model_proto.graph.node], program(plugrad.ones(2))
+    (['Mul'], (tensor([3., 3.]),))
     """
 
     def __init__(self, opset: int, symbols: Symbols) -> None:

@@ -40,12 +40,24 @@ class ONNXProgram:
 
     @property
     def input_names(self) -> list[str]:
-        """The names of the graph's inputs."""
+        """The names of the graph's inputs.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Linear(3, 2)
+        >>> plugrad.onnx.export(model, (plugrad.ones(1, 3),), input_names=["pixels"]).input_names
+        ['pixels']
+        """
         return [each.name for each in self.model_proto.graph.input]
 
     @property
     def output_names(self) -> list[str]:
-        """The names of the graph's results."""
+        """The names of the graph's results.
+
+        >>> import plugrad
+        >>> model = plugrad.nn.Linear(3, 2)
+        >>> plugrad.onnx.export(model, (plugrad.ones(1, 3),), output_names=["scores"]).output_names
+        ['scores']
+        """
         return [each.name for each in self.model_proto.graph.output]
 
     def save(self, destination: str | PathLike[str], *, external_data: bool | None = None) -> None:
@@ -54,6 +66,14 @@ class ONNXProgram:
         Args:
             external_data: put the parameters into a separate file with the suffix ".data"; by
                 default from 2 GB on, where one file cannot hold them.
+
+        >>> import os, tempfile
+        >>> import plugrad
+        >>> program = plugrad.onnx.export(plugrad.nn.Linear(3, 2), (plugrad.ones(1, 3),))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     program.save(os.path.join(folder, "model.onnx"))
+        ...     print(os.listdir(folder))
+        ['model.onnx']
         """
         path = Path(fspath(destination))
         if external_data or (external_data is None and self._is_large()):

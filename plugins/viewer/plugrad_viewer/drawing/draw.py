@@ -22,6 +22,12 @@ class Drawing:
 
     Attributes:
         svg: the picture as the text of an SVG document.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> drawing = plugrad.viewer.draw((x * x).sum())
+    >>> drawing.svg.startswith("<svg"), "MulBackward0" in drawing.svg
+    (True, True)
     """
 
     def __init__(
@@ -67,6 +73,18 @@ class Drawing:
 
         Raises:
             ValueError: the name has another ending.
+
+        >>> import os, tempfile
+        >>> import plugrad
+        >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+        >>> drawing = plugrad.viewer.draw((x * x).sum())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(drawing.save(os.path.join(folder, "graph.svg")).name)
+        graph.svg
+        >>> drawing.save("graph.png")
+        Traceback (most recent call last):
+            ...
+        ValueError: path must end in .svg or .html, got 'graph.png'
         """
         path = Path(path)
         if path.suffix == ".svg":

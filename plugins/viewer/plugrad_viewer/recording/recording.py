@@ -26,6 +26,13 @@ class Recording:
 
     Devices' threads that work for a backward pass of the block are recorded, too. It can be
     entered once.
+
+    >>> import plugrad
+    >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> with plugrad.viewer.record(title="square") as recording:
+    ...     (x * x).sum().backward()
+    >>> [node["name"] for node in recording.data["nodes"]]
+    ['AccumulateGrad', 'MulBackward0', 'SumBackward0']
     """
 
     def __init__(self, title: str | None = None, limit: int = LIMIT) -> None:
@@ -74,6 +81,13 @@ class Recording:
 
         Raises:
             RuntimeError: the block has not ended.
+
+        >>> import plugrad
+        >>> x = plugrad.tensor([1.0, 2.0], requires_grad=True)
+        >>> with plugrad.viewer.record() as recording:
+        ...     _ = x.exp()
+        >>> [call["op"] for call in recording.data["calls"]]
+        ['exp']
         """
         if self._state != "done":
             raise RuntimeError("the recording is complete when its `with` block has ended")
@@ -82,7 +96,15 @@ class Recording:
         return self._data
 
     def to_json(self) -> str:
-        """The data as JSON text."""
+        """The data as JSON text.
+
+        >>> import json
+        >>> import plugrad
+        >>> with plugrad.viewer.record(title="square") as recording:
+        ...     _ = plugrad.ones(2).square()
+        >>> json.loads(recording.to_json())["about"]["title"]
+        'square'
+        """
         return json.dumps(self.data, separators=(",", ":"))
 
     def save(self, path: str | Path) -> Path:
@@ -93,6 +115,18 @@ class Recording:
         Raises:
             ValueError: the name ends in neither .html nor .json.
             RuntimeError: the block has not ended.
+
+        >>> import os, tempfile
+        >>> import plugrad
+        >>> with plugrad.viewer.record() as recording:
+        ...     _ = plugrad.ones(2).square()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(recording.save(os.path.join(folder, "run.json")).name)
+        run.json
+        >>> recording.save("run.txt")
+        Traceback (most recent call last):
+            ...
+        ValueError: path must end in .html or .json, got 'run.txt'
         """
         path = Path(path)
         if path.suffix == ".json":

@@ -35,6 +35,22 @@ class Transform:
         bijective: whether the inverse holds on both sides.
         domain: the constraint of its arguments.
         codomain: the constraint of its results.
+
+    >>> import plugrad
+    >>> from plugrad.distributions import constraints
+    >>> from plugrad.distributions.transforms import Transform
+    >>> class Cube(Transform):
+    ...     domain = codomain = constraints.real
+    ...     bijective = True
+    ...     def _call(self, x):
+    ...         return x**3
+    ...     def _inverse(self, y):
+    ...         return y.sign() * y.abs() ** (1 / 3)
+    ...     def log_abs_det_jacobian(self, x, y):
+    ...         return (3 * x**2).log()
+    >>> y = Cube()(plugrad.tensor([-2.0, 1.0]))
+    >>> y, Cube().inv(y)
+    (tensor([-8.,  1.]), tensor([-2.,  1.]))
     """
 
     bijective: Any = False
@@ -56,14 +72,25 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """How many last dimensions of a value form one event, in the domain and the codomain."""
+        """How many last dimensions of a value form one event, in the domain and the codomain.
+
+        >>> from plugrad.distributions.transforms import ExpTransform, IndependentTransform
+        >>> ExpTransform().event_dim, IndependentTransform(ExpTransform(), 1).event_dim
+        (0, 1)
+        """
         if self.domain.event_dim == self.codomain.event_dim:
             return int(self.domain.event_dim)
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
     def inv(self) -> Transform:
-        """The inverse; its inverse is this transform."""
+        """The inverse; its inverse is this transform.
+
+        >>> import plugrad
+        >>> from plugrad.distributions.transforms import ExpTransform
+        >>> ExpTransform().inv(plugrad.tensor([1.0]))
+        tensor([0.])
+        """
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
             inverse = _InverseTransform(self)
@@ -72,11 +99,21 @@ class Transform:
 
     @property
     def sign(self) -> Any:
-        """The sign of the derivative, for a function of numbers."""
+        """The sign of the derivative, for a function of numbers.
+
+        >>> from plugrad.distributions.transforms import AffineTransform, ExpTransform
+        >>> ExpTransform().sign, AffineTransform(0.0, -2.0).sign
+        (1, -1)
+        """
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same transform with or without a cache."""
+        """The same transform with or without a cache.
+
+        >>> from plugrad.distributions.transforms import ExpTransform
+        >>> ExpTransform().with_cache(1) == ExpTransform()
+        True
+        """
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:
@@ -115,18 +152,36 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of the absolute determinant of dy / dx, for a value and its image."""
+        """The logarithm of the absolute determinant of dy / dx, for a value and its image.
+
+        >>> import plugrad
+        >>> from plugrad.distributions.transforms import AffineTransform
+        >>> x = plugrad.zeros(2)
+        >>> affine = AffineTransform(1.0, 5.0)
+        >>> affine.log_abs_det_jacobian(x, affine(x)).exp()
+        tensor([5., 5.])
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return type(self).__name__ + "()"
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the image of a value of this shape."""
+        """The shape of the image of a value of this shape.
+
+        >>> from plugrad.distributions.transforms import StickBreakingTransform
+        >>> StickBreakingTransform().forward_shape((4, 3))
+        plugrad.Size([4, 4])
+        """
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of a value with an image of this shape."""
+        """The shape of a value with an image of this shape.
+
+        >>> from plugrad.distributions.transforms import StickBreakingTransform
+        >>> StickBreakingTransform().inverse_shape((4, 3))
+        plugrad.Size([4, 2])
+        """
         return shape
 
 

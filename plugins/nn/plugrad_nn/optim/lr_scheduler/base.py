@@ -238,4 +238,13 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The former name of LRScheduler, from which programs derive classes."""
+    """The former name of LRScheduler, from which programs derive classes.
+
+    >>> import plugrad
+    >>> class Halves(plugrad.optim.lr_scheduler._LRScheduler):
+    ...     def get_lr(self):
+    ...         return [0.5**self.last_epoch]
+    >>> optimizer = plugrad.optim.SGD([plugrad.nn.Parameter(plugrad.ones(1))], lr=1.0)
+    >>> Halves(optimizer).get_last_lr()
+    [1.0]
+    """
