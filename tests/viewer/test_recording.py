@@ -1,4 +1,4 @@
-"""What a recording says of small programs, whose course is known from the rules of the engine."""
+"""Recordings of small programs; the engine's rules determine the expected events."""
 
 from __future__ import annotations
 
