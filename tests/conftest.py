@@ -29,7 +29,7 @@ JAX_SETTINGS = {
     # XLA's threads for the host: a program that all devices compute together needs one for each of
     # them, and 32 programs may be under way. With fewer threads they wait for each other for ever.
     "NPROC": "128",
-    # Else a program says of each of its parts through which lines it was asked for.
+    # Otherwise a program prints the lines through which each of its parts was requested.
     "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",
 }
 for _name, _value in JAX_SETTINGS.items():
@@ -62,7 +62,7 @@ ONE_CORE = {
     "tests/core/testing/conformance": "compiled",
     "tests/core/test_types.py": "compiled",
     "tests/op_db": "compiled",
-    # Node.js and a browser, which know nothing of the core.
+    # Node.js and a browser, which are independent of the core.
     "tests/viewer/browser": "compiled",
     "tests/viewer/test_page_units.py": "compiled",
     "tests/jax/test_precision.py": "compiled",
@@ -76,7 +76,7 @@ ONE_CORE = {
     "tests/native": "compiled",
     "tests/onednn": "compiled",
     "tests/nn/test_demo.py": "compiled",
-    # Tables that ask Python code, of which no build changes anything.
+    # Tables of Python code, which no build changes.
     "tests/nn/modules/test_wrong_inputs.py": "compiled",
     "tests/nn/modules/test_sequence_layer_options.py": "compiled",
     "tests/nn/test_interop.py": "compiled",
@@ -88,7 +88,7 @@ ONE_CORE = {
     "tests/releases": "compiled",
     "tests/nn/test_examples.py": "compiled",
     "tests/docs": "compiled",
-    # What operators are made of, asked of backends that have next to nothing.
+    # Decompositions, on backends with almost no kernels.
     "tests/core/backends/test_namespace_operators.py": "interpreted",
     "tests/core/ops/decompositions/test_bare_backends.py": "interpreted",
     "tests/core/ops/decompositions/test_bare_edges.py": "interpreted",
@@ -136,7 +136,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out what the run beside this one does, and the tests of a backend that
     `make test BACKENDS=...` does not name."""
     if os.environ.get("PLUGRAD_TEST_SHARED"):
-        # With what it lies in: pytest does not ask about folders that the command line names.
+        # With its parent folders: pytest does not check folders that the command line names.
         place = collection_path.relative_to(ROOT)
         inside = (place.as_posix(), *(folder.as_posix() for folder in place.parents))
         if any(ONE_CORE.get(name, core_kind()) != core_kind() for name in inside):

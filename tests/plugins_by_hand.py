@@ -11,10 +11,10 @@ from plugrad.plugins import get_manager
 
 @contextmanager
 def registered(module: ModuleType, name: str) -> Iterator[None]:
-    """Context manager: a module's hooks are those of a plugin of that name.
+    """Context manager: registers a module's hooks as a plugin of that name.
 
-    They are a module's of their own. If the plugin is installed, and only disabled, a test before
-    may have had its module loaded: under a configuration that did not say so.
+    The hooks are copied to a new module. If the plugin is installed but disabled, an earlier test
+    may have loaded its module under another configuration.
     """
     own = ModuleType(module.__name__)
     vars(own).update(vars(module))

@@ -10,8 +10,8 @@ from plugrad_as_torch.layout import Layout, layouts
 from plugrad_as_torch.layout import _table as table
 from plugrad_as_torch.lookup import find, has_module, lacks
 
-# An operator or a class that has come since leaves its row behind: the row changes nothing, as what
-# works is found first, and tells its reader what is not so.
+# A row stays behind after its operator or class was added. It changes nothing, because working
+# names are found first, but it misinforms its readers.
 ROWS = sorted(layouts().items())
 # What these have depends on whether plugrad-cuda, plugrad-onnx and plugrad-distributed are
 # installed; their rows are for the case without.
@@ -37,7 +37,7 @@ def test_what_to_use_instead_is_text() -> None:
 
 
 def test_what_to_use_instead_is_for_what_is_missing() -> None:
-    # A module's note stands for what is missing in it, so modules that are there may have one.
+    # A module's note covers what it lacks, so existing modules may have one.
     names = [name for name in table()["instead"] if not has_module(name)]
     assert [name for name in names if not lacks(name)] == []
 

@@ -124,7 +124,7 @@ def test_the_collector_is_as_it_was_after_the_import(enabled: bool) -> None:
 
 
 class Plain:
-    """An array of a library in Python, whose attributes are no getters of C."""
+    """An array of a Python library, with attributes that are not C getters."""
 
     def __init__(self) -> None:
         self.dtype = "some dtype"

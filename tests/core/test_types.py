@@ -112,7 +112,7 @@ with plugrad.profiler.profile() as p: p.key_average()
 
 
 def test_a_typed_program_passes_and_mistakes_are_found(tmp_path: Path) -> None:
-    """Away from this project, whose configuration is for its own sources."""
+    """Outside of this project, because its configuration is for its own sources."""
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "wrong.py").write_text(WRONG)
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "."]

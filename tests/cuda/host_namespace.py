@@ -154,8 +154,8 @@ def _kind(arg: Any) -> Any:
 
 
 def array_without_device(dtype: Any, shape: tuple[int, ...]) -> Any:
-    """A CuPy array that may be asked for its shape, and viewed, but not computed with: its memory
-    is the host's."""
+    """A CuPy array in host memory: its shape can be read and it can be viewed, but not computed
+    with."""
     memory = np.empty(shape, dtype)
     owned = cupy.cuda.UnownedMemory(memory.ctypes.data, max(memory.nbytes, 1), memory, 0)
     return cupy.ndarray(shape, memory.dtype, cupy.cuda.MemoryPointer(owned, 0))
@@ -164,8 +164,8 @@ def array_without_device(dtype: Any, shape: tuple[int, ...]) -> Any:
 def fused_dtypes(function: Callable[..., Any], args: tuple[Any, ...]) -> list[np.dtype[Any]]:
     """The dtypes that CuPy's fusion gives for arguments of the dtypes of these.
 
-    What `cupy.fuse` does on the first call, but for the launch. Where this cannot fuse a function
-    into one kernel, `cupy.fuse` tries its newer way, which may take several.
+    The same as `cupy.fuse` on the first call, except for the launch. If this cannot fuse a function
+    into one kernel, `cupy.fuse` tries its newer method, which may take several kernels.
     """
     like = [
         array_without_device(arg.dtype, np.shape(arg)) if hasattr(arg, "dtype") else arg

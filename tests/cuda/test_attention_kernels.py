@@ -17,7 +17,7 @@ ROWS, COLUMNS = 50, 70
 
 
 class Watched(HostNamespace):
-    """Knows the largest of all products."""
+    """Records the largest of all products."""
 
     largest = 0
 
@@ -33,7 +33,7 @@ def random(*shape: int) -> Any:
 
 def masks() -> dict[str, Any]:
     some = random(2, 1, ROWS, COLUMNS) > 0
-    some[1, 0, 3] = False  # a row of which nothing takes part
+    some[1, 0, 3] = False  # a fully masked row
     return {"none": None, "shared": some[0], "of some heads": some, "added": random(ROWS, 1)}
 
 

@@ -20,7 +20,7 @@ from tests.cuda.host_namespace import (
 )
 
 # The core computes these otherwise: CuPy has no LDL and no running extrema, one kernel has all
-# overloads of `random_`, resampling is made of products and sums, least squares of decompositions,
+# overloads of `random_`, resampling consists of products and sums, least squares of decompositions,
 # and histograms of `bincount`. It walks over the steps of recurrent layers, and calls the operators
 # of an optimizer's step one by one. Groups are normalised as rows, by `native_layer_norm`.
 ON_HOST = {
@@ -32,7 +32,7 @@ ON_HOST = {
     # Called on the CPU only.
     "_max_pool1d",
 }
-# What the CPU's backend leaves to the core, whose memory is the host's too.
+# The operators that the CPU's backend leaves to the core, because its memory is the host's, too.
 MORE = {"_lu_permutation"}
 
 

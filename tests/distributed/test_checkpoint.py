@@ -186,8 +186,8 @@ checkpoint.save({"x": plugrad.full((2,), 2.0)}, checkpoint_id=sys.argv[1])
 
 @pytest.mark.parametrize("moment", range(0, 10, 2))
 def test_a_crash_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path, moment: int) -> None:
-    """The process ends at the n-th change of the folder: before the index is there the checkpoint
-    is the one of before, then the new one."""
+    """The process ends at the n-th change of the folder: before the index is written, the
+    checkpoint is the previous one, afterwards the new one."""
     checkpoint.save({"x": plugrad.ones(2)}, checkpoint_id=tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", CRASH, str(tmp_path), str(moment)], check=False, env=os.environ

@@ -1,5 +1,5 @@
-"""Collectives that write to tensors, on ranks that are threads. What each rank gives is known in
-closed form, so the results are, too."""
+"""Collectives that write to tensors, on ranks that are threads. Each rank's input has a closed
+form, and so have the results."""
 
 from __future__ import annotations
 
@@ -397,7 +397,7 @@ def test_what_is_wrong_is_told(case: str) -> None:
 
 
 def lazily(rank: int) -> Any:
-    """Tensors whose memory has not their values, but the conjugates or negatives."""
+    """Tensors with conjugates or negatives of their values in memory."""
     x = plugrad.tensor([1 + 2j, 3 - 1j]) * (rank + 1)
     return (x.conj(), x.conj().imag)
 

@@ -1,4 +1,4 @@
-"""Groups: how they come to be, what they are asked, how operations fail."""
+"""Groups: how they are made and queried, and how operations fail."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_debug_lets_pass_what_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Countdown(dist.Carrier):
-    """One rank, whose operations count."""
+    """One rank; its operations are counted."""
 
     name = "countdown"
     sent = 0
@@ -275,7 +275,7 @@ def test_a_package_brings_a_carrier() -> None:
         dist.init_process_group("countdown")
         assert dist.get_backend() == "countdown"
         x = plugrad.ones(4)
-        dist.all_reduce(x)  # made of sends, of which one rank needs none
+        dist.all_reduce(x)  # composed of sends; one rank needs none
         dist.functional.all_gather(x)
         dist.isend(x, 0)
         assert Countdown.sent == 4

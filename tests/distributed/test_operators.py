@@ -42,7 +42,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 def ring(x: Any) -> Any:
-    """What the rank before sends; the token of what is sent takes part, so that backward
+    """The message of the previous rank; the token of the sent message is an input, so that backward
     receives."""
     rank = dist.get_rank()
     token = fn.send(x, (rank + 1) % SIZE, tag=3)

@@ -1,4 +1,5 @@
-"""Pipelines: gradients and results are those of the model on one process; orders fit together."""
+"""Pipelines: gradients and results equal the model's on one process; the ranks' orders are
+consistent."""
 
 from __future__ import annotations
 
@@ -243,9 +244,10 @@ def test_1f1b_keeps_few_microbatches() -> None:
 
 
 def run_through(lists: list[list[Any]], stages: int) -> int:
-    """Let ranks do their lists, each action once what it needs is there; the number of turns.
+    """Let ranks run their lists, each action when its inputs are available; returns the number of
+    turns.
 
-    Fails if nobody can go on.
+    Fails if no rank can continue.
     """
     done: set[Any] = set()
     left = [list(actions) for actions in lists]
@@ -294,8 +296,8 @@ def test_orders_come_to_their_end(ranks: int, each: int, rounds: int, count: int
 
 
 class Shared(nn.Module):
-    """A weight that several operators use, one of which has it twice, a branch without inputs, a
-    parameter that is not used."""
+    """A weight that several operators use, and one of them twice; a branch without inputs; an
+    unused parameter."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ ROWS = 4
 
 
 class Model(nn.Module):
-    """Two inputs and a number, of which the second input is needed by the last part, too."""
+    """Two inputs and a number; the last part needs the second input, too."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ def test_values(case: Case) -> None:
     at = value.numpy()
     log_density = getattr(theirs, "logpdf" if hasattr(theirs.dist, "pdf") else "logpmf")
     close(ours.log_prob(value), log_density(at), 1e-6)
-    if case.name != "VonMises":  # whose mean and variance are circular
+    if case.name != "VonMises":  # mean and variance are circular
         close(ours.mean, theirs.mean())
         if "Cauchy" not in case.name:  # nan for SciPy, inf for PyTorch
             close(ours.variance, theirs.var())

@@ -81,7 +81,7 @@ def test_bijections_to_the_support(case: Case) -> None:
     made, _ = case.make(plugrad, d)
     if made.support.is_discrete or made.support.event_dim == 2:
         return
-    if case.name == "GeneralizedPareto":  # an interval, of which the end may be infinite
+    if case.name == "GeneralizedPareto":  # an interval; its end may be infinite
         return
     transform = d.biject_to(made.support)
     shape = transform.inverse_shape(made.batch_shape + made.event_shape)

@@ -24,7 +24,7 @@ ALIKE = {
     ),
 }
 BASES = {"Independent", "TransformedDistribution", "ExponentialFamily"}
-# With other parameters than those of its left side, so that no divergence is 0 by itself.
+# With other parameters than its left side, so that no divergence is trivially 0.
 SHIFTS = {"loc": 0.25, "concentration": 0.5, "rate": 0.25, "scale": 0.5, "high": 1.5, "df": 1.0}
 
 

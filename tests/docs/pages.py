@@ -1,6 +1,6 @@
 """Runs the code of Markdown pages from top to bottom, as a reader would type it.
 
-```python blocks are programs; ```pycon blocks are sessions whose output must be what the page says.
+```python blocks are programs; ```pycon blocks are sessions that must print the page's output.
 The blocks of one page share a module. Blocks of any other kind are not run.
 """
 
@@ -30,7 +30,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.FAIL_FAST
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block; `line` is that of its first line, counted from 0."""
+    """One fenced block; `line` is the number of its first line, counted from 0."""
 
     kind: str
     code: str
@@ -64,7 +64,7 @@ def typed_into(name: str) -> Iterator[ModuleType]:
 
 
 def library_of(page: Path) -> str:
-    """The library that the code of a page wants; pages about a backend are called like it."""
+    """The library that the code of a page needs; pages about a backend have its name."""
     return page.stem.partition("_")[0] if page.parent == BACKENDS else ""
 
 

@@ -1,4 +1,4 @@
-"""What docs/comparison.md quotes of docs/performance.md is what stands there."""
+"""Quotations from docs/performance.md in docs/comparison.md are up to date."""
 
 from __future__ import annotations
 

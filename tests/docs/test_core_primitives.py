@@ -1,4 +1,4 @@
-"""The table of core primitives in the docs is that of the registry, and is enough."""
+"""The table of core primitives in the docs matches the registry, and is sufficient."""
 
 from __future__ import annotations
 

@@ -27,14 +27,14 @@ PACKAGES = (
     "plugrad_onnx",
     "plugrad_viewer",
 )
-# Whose functions have one, too, and say what their arguments are.
+# Their functions have one, too, and describe their arguments.
 FUNCTIONS = (
     *("hub", "multiprocessing", "nn.functional", "nn.init", "nn.utils", "nn.utils.fusion"),
     *("nn.utils.memory_format", "nn.utils.parametrizations", "nn.utils.parametrize"),
     *("nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim", "optim.lr_scheduler"),
     *("optim.swa_utils", "serialization", "utils.checkpoint", "utils.data"),
 )
-# Whose functions and classes have one.
+# Their functions and classes have one.
 EXAMPLES = (
     *("distributed.algorithms.ddp_comm_hooks", "distributed.checkpoint"),
     *(f"distributed.algorithms.ddp_comm_hooks.{kind}_hooks" for kind in ("debugging", "default")),
@@ -48,7 +48,7 @@ EXAMPLES = (
     *("autograd.functional", "autograd.graph", "autograd.profiler", "library", "overrides"),
     *("autograd", "plugins", "testing", "types"),
 )
-# Those whose classes are no exceptions, enumerations or `autograd.Function`s.
+# Modules with classes other than exceptions, enumerations and `autograd.Function`s.
 EVERY_ARGUMENT = [one for one in FUNCTIONS if one not in ("serialization", "utils.checkpoint")]
 CLASSES = ("nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions")
 # One failure hides no other, and what follows a failure may wait for ever.

@@ -75,7 +75,7 @@ class Workshop:
             "NO_COLOR": "1",
             # The kit would try the page's operators on every backend there is: one shows the page.
             "PLUGRAD_DISABLE": "jax,cuda",
-            # What a package needs is there; a test fetches nothing.
+            # A package's requirements are installed; a test downloads nothing.
             "PIP_CONFIG_FILE": os.devnull,
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_NO_BUILD_ISOLATION": "0",

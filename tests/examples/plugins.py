@@ -16,7 +16,7 @@ NAMES = ("numbers", "strict")
 
 @contextmanager
 def example_plugins() -> Iterator[None]:
-    """Make the examples' backends known for a while, unless they are installed."""
+    """Register the examples' backends temporarily, unless they are installed."""
     manager = get_manager()
     added: list[str] = []
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""JAX with four devices: XLA divides the host into as many, if it is told to before JAX begins."""
+"""JAX with four devices: XLA divides the host into that many if this is set before JAX begins."""
 
 from __future__ import annotations
 

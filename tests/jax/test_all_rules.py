@@ -1,7 +1,7 @@
 """Every batching rule and every forward rule on JAX's arrays. Oracles: a loop; the CPU.
 
-The rules call operators, and do not know whose arrays these have. That takes minutes, since each
-call is compiled for its shapes; `test_batching` and `test_forward_mode` try one rule of each kind.
+The rules call operators and are independent of their arrays. This takes minutes, because each call
+is compiled for its shapes; `test_batching` and `test_forward_mode` try one rule of each kind.
 """
 
 from __future__ import annotations

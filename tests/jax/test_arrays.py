@@ -22,7 +22,7 @@ def address(tensor: Any) -> int:
 
 
 def aligned(offset: int = 0) -> np.ndarray[Any, Any]:
-    """Eight numbers whose memory begins `offset` numbers behind a multiple of 64 bytes."""
+    """Eight numbers that begin `offset` numbers behind a multiple of 64 bytes in memory."""
     room = np.empty(64, np.float32)
     start = (-room.ctypes.data % 64) // 4 + offset
     room[:] = 1
@@ -75,7 +75,7 @@ def test_numpy_reads_a_tensor_through_dlpack_without_a_copy() -> None:
 
 
 def test_memory_of_numpy_is_taken_over_where_xla_can_use_it() -> None:
-    """XLA wants multiples of 64 bytes; what is elsewhere is copied."""
+    """XLA requires multiples of 64 bytes; other memory is copied."""
     host = aligned()
     shared = plugrad.from_dlpack(host, device="jax")
     assert address(shared) == host.ctypes.data

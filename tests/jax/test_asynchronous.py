@@ -1,4 +1,5 @@
-"""Nothing waits for the device but what needs its numbers; errors in values come when one waits."""
+"""Only operations that need the device's numbers wait for it; errors in values are raised at that
+point."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ REFUSED: Final = {
     "allclose": Refused(
         "the answer is Python's", None, jax.errors.TracerArrayConversionError, "__array__"
     ),
-    # Of those of different shape the answer is known before.
+    # For different shapes the answer is known in advance.
     "equal": Refused(
         "the answer is Python's", (0, 1), jax.errors.TracerBoolConversionError, "boolean conversion"
     ),
@@ -92,7 +92,7 @@ REFUSED: Final = {
 }
 
 
-# Operators of lists call those of tensors in a loop, which are traced by themselves.
+# Operators on lists call operators on tensors in a loop, which are traced separately.
 OF_LISTS: Final = ("_foreach_add", "_foreach_addcmul_", "_foreach_norm", "_foreach_lerp")
 
 
@@ -141,10 +141,10 @@ def forward_and_backward(case: OpCase, sample: OpSample, made: DeviceArguments) 
 
 
 def samples() -> list[Any]:
-    """The first of each case is tried always, the others when long tests are asked for.
+    """The first of each case always runs, the others only in long tests.
 
-    They are numbered through all cases of an operator. Arrays are contiguous here, so that what
-    goes by another layout has to be left out.
+    They are numbered through all cases of an operator. Arrays are contiguous here, so cases with
+    other layouts have to be left out.
     """
     numbers: Counter[str] = Counter()
     found = []
@@ -197,7 +197,7 @@ def test_traced_as_on_the_cpu(case: OpCase, sample: OpSample, number: int) -> No
     ids=[param.id for param in samples() if not param.marks],
 )
 def test_eager_as_on_the_cpu(case: OpCase, sample: OpSample) -> None:
-    """`make packages` runs a share of the kit on JAX, which asks the same."""
+    """`make packages` runs a share of the kit on JAX, which tests the same."""
     recorded = Recorded(seed_of(case, sample))
     expected = forward_and_backward(case, sample, recorded)
     with jax.enable_x64(True):

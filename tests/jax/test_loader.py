@@ -1,4 +1,4 @@
-"""Loaders with worker processes beside JAX, whose threads a forked worker lacks."""
+"""Loaders with worker processes beside JAX; a forked worker lacks JAX's threads."""
 
 from __future__ import annotations
 

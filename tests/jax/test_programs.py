@@ -10,7 +10,7 @@ from tests.as_torch.programs import printed
 
 pytest.importorskip("plugrad_as_torch", reason="plugrad-as-torch is not installed")
 
-# Tells how often steps were made programs, behind what the program prints.
+# Prints how often steps were compiled, after the program's output.
 COUNTING = """
 import sys
 import plugrad

@@ -38,7 +38,7 @@ def test_forward_and_backward_trace_into_one_program() -> None:
 
 
 def test_a_traced_cross_entropy_takes_exponentials_once() -> None:
-    """XLA would not find that exp(log_softmax(x)) is what the sum was made of."""
+    """XLA would not detect that exp(log_softmax(x)) are the terms of the sum."""
     labels = jnp.asarray([2, -100, 0, 1])
     logits = jnp.asarray(np.linspace(-3, 3, 12, dtype=np.float32).reshape(4, 3))
 

@@ -1,4 +1,4 @@
-"""Attention beside plugrad-cpu's: layouts, masks, rows in which nothing takes part, threads."""
+"""Attention beside plugrad-cpu's: layouts, masks, fully masked rows, threads."""
 
 from __future__ import annotations
 

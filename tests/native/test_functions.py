@@ -1,6 +1,6 @@
 """How far exp, log, tanh and erf are from the true values, in units of the last place.
 
-The oracle of float32 is float64; that of float64 is the processor's longer float, where it has one.
+The oracle for float32 is float64; for float64 it is the processor's longer float, if it has one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONGER = {"float32": np.dtype(np.float64), "float64": np.dtype(np.longdouble)}
 def test_exp(kernels: Any, dtype: str) -> None:
     x = numbers(dtype, 88 if dtype == "float32" else 709)
     assert errors(kernels.exp(x), np.exp(x.astype(LONGER[dtype]))) <= 1.2
-    # Into the numbers that are too small to have all their digits.
+    # Down to subnormal numbers.
     low = np.linspace(-103, -87, 5000) if dtype == "float32" else np.linspace(-745, -708, 5000)
     assert (
         errors(

@@ -28,7 +28,7 @@ UFUNCS = {
     "ge": np.greater_equal,
 }
 EDGES = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 3e38, 1e-40]
-# The shapes of two operands, of which one has the result's.
+# The shapes of two operands; one of them has the result's.
 BROADCAST = [
     ((), ()),
     ((5,), ()),

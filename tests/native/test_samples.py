@@ -49,10 +49,10 @@ def test_there_are_samples_of_every_variant() -> None:
                 computed(case, sample)
     ran = {event.op.removeprefix("plugrad::") for event in events if event.kind == "variant"}
     ran |= {name.partition(".")[0] for name in ran}  # some serve every overload
-    # Of what writes there are no samples: see test_steps.py and test_pairs.py. Nor here of
-    # plugrad-nn, of recurrent layers and of attention: see test_recurrence.py and
-    # test_attention.py. That of pooling without positions does not run while something watches:
-    # see test_windows.py.
+    # There are no samples of operators that write: see test_steps.py and test_pairs.py. Others for
+    # plugrad-nn, recurrent layers and attention are in test_recurrence.py and test_attention.py.
+    # The variant of pooling without positions does not run while a listener is active: see
+    # test_windows.py.
     assert OPERATORS - ran <= {
         *("_update_sgd", "_update_adam", "embedding", "_max_pool1d"),
         *(name for name in OPERATORS if name.startswith(("_lstm", "_gru", "_scaled_dot"))),

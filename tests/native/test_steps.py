@@ -1,4 +1,4 @@
-"""Steps of optimizers: bit for bit those of plugrad-cpu."""
+"""Steps of optimizers: bit for bit the same as plugrad-cpu's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ on_each_module = pytest.mark.parametrize(
 
 @st.composite
 def lists(draw: Any) -> Lists:
-    """Parameters, gradients, and three lists of states, of which the last two are positive."""
+    """Parameters, gradients, and three lists of states; the last two are positive."""
     generator = np.random.default_rng(draw(st.integers(0, 99)))
     dtype = draw(st.sampled_from([np.float32, np.float64]))
     shapes = draw(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3))

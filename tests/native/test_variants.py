@@ -18,7 +18,7 @@ compiled = pytest.importorskip("plugrad_native.compiled")
 
 
 def ran(work: Any) -> list[tuple[str, str]]:
-    """The operators of which a variant has run, and its name."""
+    """The operators for which a variant has run, and its name."""
     with plugrad.record_dispatch_trace() as events:
         work()
     return [

@@ -1,4 +1,4 @@
-"""`plugrad demo`: it learns, leaves its files, repeats itself and explains a wrong backend."""
+"""`plugrad demo`: it trains, writes its files, is repeatable and explains a wrong backend."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_name_that_is_there_is_refused(finished: tuple[Path, Any]) -> None:
 def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Oracle: the same run that nobody stopped."""
+    """Oracle: the same run without an interruption."""
     from plugrad_nn.demo.watching import Lines
 
     quick(tmp_path, "--epochs", "3", "--name", "whole")
@@ -239,7 +239,7 @@ def test_a_step_is_recorded(tmp_path: Path) -> None:
 
 
 def test_text_is_learnt_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Oracle: a model that knows nothing pays log2(97) bits for a character."""
+    """Oracle: an untrained model needs log2(97) bits for a character."""
     from plugrad_nn.demo import text
 
     monkeypatch.setattr(text, "CHARACTERS", 60_000)
@@ -271,7 +271,7 @@ def test_it_reaches_97_percent_in_time(tmp_path: Path) -> None:
 
 
 def test_several_processes_share_each_batch(tmp_path: Path) -> None:
-    """Oracle: the same run on one process: the steps are as many, and it learns."""
+    """Oracle: the same run on one process: it takes as many steps, and the loss decreases."""
     pytest.importorskip("plugrad_distributed")
     pytest.importorskip("mpi4py")
     runs = str(tmp_path)

@@ -1,4 +1,4 @@
-"""Arguments, their kinds and defaults: those of PyTorch, of all that both have."""
+"""Arguments, their kinds and defaults are PyTorch's, for everything that both have."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_modules_have_the_methods_of_torchs(torch: Any) -> None:
         if isinstance(theirs, type) and issubclass(theirs, torch.nn.Module):
             there = {each for each in dir(theirs) if not each.startswith("_")}
             lacking += [(name, each) for each in there - set(dir(getattr(nn, name))) - NOT_HERE]
-    # The masks of a fast path that is not there.
+    # The masks of a fast path that does not exist here.
     assert set(lacking) == {("MultiheadAttention", "merge_masks")}
 
 

@@ -1,7 +1,7 @@
-"""plugrad-onednn is an optional part of the workspace; its library is there for Linux on x86-64.
+"""plugrad-onednn is an optional part of the workspace; its library exists for Linux on x86-64.
 
 The package need not be installed: it is taken from the sources, and registered by hand. So the
-other tests are about the plain kernels.
+other tests use the plain kernels.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ softmax = pytest.importorskip("plugrad_onednn.kernels.softmax")
 
 
 def ran(work: Any) -> list[str]:
-    """The operators of which a variant has run."""
+    """The operators for which a variant has run."""
     with plugrad.record_dispatch_trace() as events:
         work()
     return [event.op for event in events if event.kind == "variant"]

@@ -15,7 +15,7 @@ BATCH = {"dynamic_axes": {"x": {0: "batch"}}}
 
 
 class Named(nn.Module):
-    """A layer whose input is called x."""
+    """A layer with an input called x."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()

@@ -365,7 +365,7 @@ REFUSED = {
         "no lowering for the operator plugrad::ctc_loss",
     ),
 }
-# What others are made of; lazy layers become others at their first call.
+# Parts of other layers; lazy layers become others at their first call.
 BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
 BASES |= {"RNNCellBase"}
 

@@ -1,4 +1,4 @@
-"""Whole models, at other batch sizes than those of the export."""
+"""Whole models, at other batch sizes than in the export."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def convolutional() -> nn.Module:
 
 
 class Classifier(nn.Module):
-    """Words through an LSTM: the last states tell the class."""
+    """Words through an LSTM: the last states give the class."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Operators of which some of these samples are refused, by why.
+# Operators that refuse some of these samples, by reason.
 REFUSED = {
     "complex numbers": _names(
         """

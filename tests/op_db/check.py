@@ -1,7 +1,7 @@
-"""Runs entries of PyTorch's table on plugrad and tells what differs.
+"""Runs entries of PyTorch's table on plugrad and reports the differences.
 
-Of each sample: the value, the method, the in-place form, `out=`, gradients, gradients of gradients
-and forward mode; of each entry the inputs that have to fail.
+For each sample: the value, the method, the in-place form, `out=`, gradients, gradients of gradients
+and forward mode; for each entry the inputs that have to fail.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Attempt:
     def __init__(self, call: Any) -> None:
         self.result: Any = None
         self.error: Exception | None = None
-        # What draws gets the same numbers in both libraries, in each of its forms.
-        # `torch.manual_seed` keeps a traceback for each device that is not there.
+        # Random operators get the same numbers in both libraries, in each of their forms.
+        # `torch.manual_seed` keeps a traceback for each missing device.
         torch.default_generator.manual_seed(1)
         plugrad.manual_seed(1)
         try:
@@ -164,7 +164,7 @@ def _zeros(result: Any, library: Any) -> list[Any]:
 
 
 def _processed(sample: Any, ours: Any, theirs: Any) -> tuple[Any, Any]:
-    """What a loss may depend on; without the parts that are not unique."""
+    """The part of the results that a loss may depend on, without parts that are not unique."""
     process = sample.output_process_fn_grad
     return (our_function(process) or process)(ours), process(theirs)
 
@@ -355,7 +355,7 @@ def _replaced(value: Any, duals: dict[int, Any]) -> Any:
 
 
 def _tangents(forward: Any, out: Any, library: Any) -> list[Any]:
-    """Of each result; zeros where it has none, as that may be known or not."""
+    """The tangent of each result; zeros if it has none, because that may be known or not."""
     found = []
     for tensor in flat(out, library.Tensor):
         if isinstance(tensor, library.Tensor):

@@ -1,4 +1,4 @@
-"""Which entries of PyTorch's table are asked of plugrad, and what is known of single ones."""
+"""The entries of PyTorch's table that are tested on plugrad, and notes on single ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ BY_SHAPE = {
     *("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"),
     *("svd_lowrank", "pca_lowrank"),
 }
-# Results that are unique but for signs, phases or order: what a loss may use of them is compared.
+# Results that are unique except for signs, phases or order: only the part that a loss may use is
+# compared.
 GAUGED = {
     *("geqrf", "linalg.eig", "linalg.eigh", "linalg.ldl_factor", "linalg.ldl_factor_ex"),
     *("linalg.lu_factor", "linalg.qr", "linalg.svd", "lobpcg", "qr", "svd"),
@@ -41,7 +42,7 @@ def full_name(entry: Any) -> str:
 
 
 def entries() -> dict[str, Any]:
-    """The entries that are asked, by full name."""
+    """The entries that are tested, by full name."""
     return {
         name: entry
         for entry in op_db

@@ -1,4 +1,4 @@
-"""What is known to differ from PyTorch's table, by entry and kind, each with the reason."""
+"""Known differences from PyTorch's table, by entry and kind, each with the reason."""
 
 from __future__ import annotations
 

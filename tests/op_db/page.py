@@ -31,7 +31,7 @@ def generated() -> str:
         lines += [f"| `{name}` | {kind} | {why} |" for kind, why in sorted(KNOWN[name].items())]
     for name, dtypes in sorted(ABSENT_DTYPES.items()):
         lines.append(f"| `{name}` | dtypes | plugrad refuses {', '.join(dtypes)} |")
-    lines += ["", "## Not asked", "", "| entry | why |", "| --- | --- |"]
+    lines += ["", "## Not tested", "", "| entry | why |", "| --- | --- |"]
     lines += [f"| `{name}` | {why} |" for name, why in sorted(LEFT_OUT.items())]
     lines.append("| names that begin with `_`, `torch.ops.` or `sparse.` | private, or sparse |")
     return "\n".join([*lines, ""])

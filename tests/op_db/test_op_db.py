@@ -1,7 +1,7 @@
-"""PyTorch's own table of operators with sample inputs, asked of plugrad.
+"""PyTorch's own table of operators with sample inputs, run on plugrad.
 
 All samples take most of an hour: `make test ORACLE=torch ARGS="-m long tests/op_db"`.
-`python -m tests.op_db NAME` tells what differs. docs/op_db.md says more.
+`python -m tests.op_db NAME` prints the differences. See docs/op_db.md.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def test_what_is_known_is_of_the_table() -> None:
 def test_a_few_samples(name: str) -> None:
     entry = ENTRIES[name]
     dtypes = _dtypes_of(entry)
-    # Derivatives are asked in double precision, values in one more dtype, which the name decides.
+    # Derivatives are tested in double precision, values in one more dtype, which the name decides.
     exact = [dtype for dtype in dtypes if dtype is torch.float64] or dtypes[:1]
     others = [dtype for dtype in dtypes if dtype not in exact]
     found = [finding for dtype in exact for finding in findings(entry, dtype, FEW)]

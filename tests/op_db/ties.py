@@ -21,8 +21,8 @@ def has_ties(entry: Any, sample: Any) -> bool:
 
 
 def picked(entry: Any, sample: Any, input: Any, result: Any) -> Any:
-    """The result with the elements found at the positions in place of these, and whether no
-    position is there twice. For tensors of either library."""
+    """The result with positions replaced by the elements there, and whether all positions are
+    different. For tensors of either library."""
     dim = _dim(entry, sample)
     values, positions = ([], result) if entry.name == "argsort" else ([result[0]], result[1])
     if positions.ndim < input.ndim:

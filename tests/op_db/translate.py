@@ -29,7 +29,7 @@ def dtype_name(dtype: Any) -> str:
 
 
 def dtype_of(tensor: torch.Tensor) -> plugrad.dtype:
-    """plugrad's dtype for that of a tensor of PyTorch's."""
+    """plugrad's dtype for the dtype of a PyTorch tensor."""
     return getattr(plugrad, dtype_name(tensor.dtype))
 
 
@@ -186,7 +186,7 @@ def _rebound_cell(cell: types.CellType) -> types.CellType:
 
 def function_of(entry: Any) -> Any:
     """plugrad's function for an entry of the table; None if there is none."""
-    # First what the entry calls: some names stand for a method, or a call with fixed arguments.
+    # First the entry's own call: some names stand for a method, or a call with fixed arguments.
     found = our_function(entry.op)
     if found is None:
         found = named(entry.name)

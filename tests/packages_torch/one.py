@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-# torchvision asks for these when it is imported. Those that it brings are compiled for one build of
-# PyTorch, so neither library has them, and the programs do without.
+# torchvision needs these operators when it is imported. Its own are compiled for one build of
+# PyTorch, so neither library has them, and the programs do not use them.
 _OF_TORCHVISION = ("nms", "qnms")
 
 

@@ -44,7 +44,7 @@ def train(
 
 
 def small_net() -> torch.nn.Module:
-    """A network of two layers, whose weights the seed determines."""
+    """A network of two layers with weights determined by the seed."""
     return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
 
 

@@ -13,7 +13,7 @@ from plugrad_special.cases import ROWS, Row
 
 
 def rows(select: Callable[[Row], bool] = lambda row: True) -> list[Any]:
-    """Rows as parameters of a test, under a name that tells them apart."""
+    """Rows as parameters of a test, with distinct names."""
     found: list[Any] = []
     for row in ROWS:
         if select(row):

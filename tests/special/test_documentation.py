@@ -1,4 +1,5 @@
-"""Every function is documented: by its docstring, whose example runs, and in docs/special.md."""
+"""Every function is documented: by its docstring, with an example that runs, and in
+docs/special.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values: SciPy's, those of torch.special, and identities where both are only our own kernel."""
+"""Values: SciPy's, torch.special's, and identities where both are only our own kernel."""
 
 from __future__ import annotations
 

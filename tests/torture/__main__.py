@@ -1,6 +1,6 @@
-"""Hard use of what is installed, at random, until time is up: `make torture MINUTES=5`.
+"""Random stress tests of the installed packages, until time is up: `make torture MINUTES=5`.
 
-Prints a program for each finding. Ends with 1 if there was one, but for `--report`.
+Prints a program for each finding. The exit code is 1 if there was one, except with `--report`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls as data: made of either library, and judged by what each says of them."""
+"""Calls as data: run on either library, and judged by both results."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def judge(
         kind = f"PyTorch accepts it {call.path}"
         if known_refusal(call, error):
             return None
-        # Of tensors on "meta" the same is asked as of others; PyTorch asks for less.
+        # Tensors on "meta" are checked like others; PyTorch checks less.
         other = on_a_device(call)
         if other is not None:
             with oracle():

@@ -125,7 +125,7 @@ def _input_requires_grad(call: Any) -> bool:
 
 
 def _equal_integers(call: Any) -> bool:
-    """Whether equal elements cannot be told apart by moving them a little."""
+    """Whether equal elements stay equal when they are moved a little."""
     values = call.args[0].values
     if call.args[0].layout == "expanded":
         values = np.broadcast_to(values[:1], values.shape)
@@ -163,7 +163,7 @@ def _is_singular(call: Any) -> bool:
 
 
 def _fractions_as_integers(call: Any) -> bool:
-    """A range whose numbers are not whole, in integers that are not int64."""
+    """A range with fractional numbers, in integers other than int64."""
     dtype = call.out.dtype if call.out else getattr(call.kwargs.get("dtype"), "path", "")
     return "int" in dtype and any(isinstance(number, float) for number in call.args)
 
@@ -193,7 +193,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference("(lstm|gru|rnn_tanh|rnn_relu)_cell", REFUSES, "can't be cast to the desired", _of_several_dtypes),
     Difference("huber_loss|smooth_l1_loss|addcdiv|addcmul", REFUSES, "can't be cast to the desired|Found dtype"),
-    # PyTorch's own assertions, what only its handles ask for, and its faults.
+    # PyTorch's own assertions, requirements only of its handles, and its faults.
     Difference(ANY, REFUSES, "failed to match any schema"),
     Difference(ANY, REFUSES, "Could this error message be improved"),
     Difference("take_along_dim|kron|conv_tbc", REFUSES, "view size is not compatible"),
@@ -273,7 +273,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("nll_loss(2d)?", "gradient: only PyTorch", "grad_input must be contiguous"),
     # PyTorch rounds 2**y to an integer.
     Difference("ldexp", "gradient: values", when=_with_integers),
-    # The gradient of a negative magnitude has the wrong sign in PyTorch, that of 0 is left out.
+    # The gradient of a negative magnitude has the wrong sign in PyTorch; a magnitude of 0 is left out.
     Difference("polar", "gradient: values", when=lambda call: bool((call.args[0].values <= 0).any())),
     # A bool is no size, position or step.
     Difference(ANY, "only plugrad raises", r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not (int|float|NoneType)"),
@@ -290,7 +290,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("group_norm", "gradient: values", "PyTorch: .nan", _without_elements),
     Difference("adaptive_avg_pool2d", "only plugrad raises", "Expected 3D or 4D", _without_elements),
     Difference("adaptive_avg_pool2d", "only plugrad raises", "allocate memory"),
-    # Of no integers, either, is there a mean.
+    # Integers have no mean, even without elements.
     Difference("adaptive_avg_pool2d", "only plugrad raises", "could not infer output dtype", _with_integers),
     Difference("index_(add|copy|fill|put)", "only plugrad raises", "out of bounds", _without_elements),
     Difference("roll", "only plugrad raises", "Dimension out of range", _without_elements),
@@ -320,16 +320,16 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("det|linalg.det|logdet", "gradient: values", when=_is_singular),
     # What is looked up in has to be sorted.
     Difference("searchsorted|bucketize", "values", when=_is_unsorted),
-    # A function asks for the very dtype in all of its forms; PyTorch casts where it copies, or works element by element.
+    # A function requires the exact dtype in all of its forms; PyTorch casts if it copies, or works element by element.
     Difference("clamp|clip", "only plugrad raises", "Expected out tensor to have dtype", lambda call: len(specs.tensors_in([call.args, call.kwargs])) > 1),
     Difference("inner", "only plugrad raises", "Expected out tensor to have dtype", lambda call: not (call.args[0].values.ndim and call.args[1].values.ndim)),
     Difference("cholesky_(inverse|solve)", "only plugrad raises", "Expected out tensor to have dtype"),
     Difference("matrix_power", "only plugrad raises", "Expected out tensor to have dtype", lambda call: call.args[1] in (0, 1)),
-    # PyTorch has nan or huge numbers at infinities and poles, and for orders of which the factorial overflows.
+    # PyTorch has nan or huge numbers at infinities and poles, and for orders with factorials that overflow.
     Difference("(special::)?polygamma", "values", "inf|nan"),
     # With out=, nothing may require grad, whichever operator it is.
     Difference(ANY, "only plugrad raises", "don't support automatic differentiation", _requires_grad),
-    # Whole numbers are made of what is given first, as for int64.
+    # The arguments are first converted to whole numbers, as for int64.
     Difference("arange", "only plugrad raises|shape|values", when=_fractions_as_integers),
     # PyTorch's steps are whole, too.
     Difference("logspace", "values", when=_into_integers),
@@ -409,7 +409,7 @@ def _of_no_elements(call: Any) -> bool:
 REFUSALS: tuple[Refusal, ...] = (
     # A bool is no size, position or step.
     Refusal(ANY, r"must be (tuple of )?ints?, not bool|element of type bool|must be bool, not int"),
-    # A handle asks for what its schema says; PyTorch's makes tensors of numbers and numbers of dtypes.
+    # A handle requires its schema's types; PyTorch's converts numbers to tensors and dtypes to numbers.
     Refusal(r"ops\.plugrad\..*", r"Expected a value of type|failed to match any schema|is missing value for argument 'dtype'"),
     Refusal(r"ops\.plugrad\..*", "Overflow when unpacking"),
     Refusal(r"(ops\.plugrad|Tensor)\.logical_.*", "in-place operation"),
@@ -434,7 +434,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("randint_like", r"got \(Tensor, Tensor"),
     Refusal(r"\w+Storage", "must be int or sequence, not bool"),
     Refusal(r"\w+Tensor", "takes sizes, which are integers", lambda call: re.search(r"= (True|False)$", "\n".join(call.lines()), re.MULTILINE) is not None),
-    # The name of a reduction is a str, not a number that stands for one.
+    # The name of a reduction is a str, not its number.
     Refusal(ANY, "argument 'reduction' .*must be str, not"),
     # Arguments that nothing is done with, here, are checked, too.
     Refusal("stft", "argument 'pad_mode' .* must be str"),
@@ -445,7 +445,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"ops\.plugrad\.rrelu_with_noise_?(\.\w+)?", "Lower bound should be less"),
     # A sequence of characters that happens to be empty.
     Refusal("unravel_index", "must be tuple of ints, not (str|bytes)"),
-    # Without data, PyTorch does not look at devices, and lets results be that nobody can read.
+    # Without data, PyTorch does not check devices, and allows results that cannot be read.
     Refusal(ANY, r"same device|device type for generator|no data", _on_meta),
     # PyTorch does not look at what it is called with by itself only, or reads beyond the end.
     Refusal(
@@ -596,13 +596,13 @@ PARTINGS: tuple[Parting, ...] = (
     Parting("only theirs: .*backward through the graph a second time"),
     # PyTorch has no second derivative of some operators.
     Parting(r"only theirs: .*derivative for ('\w+'|aten::\w+) is not implemented"),
-    # PyTorch asks some operators for overlaps, plugrad all; PyTorch lets `out=` write to anything.
+    # PyTorch checks overlaps in some operators, plugrad in all; PyTorch lets `out=` write to anything.
     Parting("only ours: .*(more than one element of the written-to tensor|to inference tensor outside)"),
     Parting("Could this error message be improved"),
     # A real view of complex numbers that were made part of the graph after it.
     Parting("only theirs: .*'a leaf Variable that requires grad is being used in an in-place operation"),
     Parting(r"grad: (.*\n)*  but theirs: None", r"lib\.view_as_real\((.*\n)*.*\.\w+_\("),
-    # PyTorch refuses to look at the view, even where no gradient asks what became of it.
+    # PyTorch refuses to use the view, even if no gradient depends on its history.
     Parting("only theirs: .*view and its base or another view of its base has been", when=_without_gradient),
     # PyTorch's accumulator of gradients still has the shape that a leaf had before.
     Parting("theirs: .*returned an invalid gradient at index", r"(no_grad|inference_mode)\(\): \w+\.(t|transpose|squeeze|unsqueeze)_\("),
@@ -615,34 +615,34 @@ PARTINGS: tuple[Parting, ...] = (
     # PyTorch's gradient of as_strided is a view of a buffer; so is the result of some compositions.
     Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", when=_writes_gradient),
     Parting("only theirs: .*(A view was created in no_grad mode and is being modified|Can't detach views)", r"\w+ = lib\.einsum"),
-    # Gradients of operands that nobody asks for; put_ is made of others, which read the former value.
+    # Gradients of operands that are not needed; put_ is a composite that reads the former value.
     Parting(r"node hook \d+ of \w+ inputs: ", r"lib\.(stack|cat)\(|\.put_\("),
     # What is saved: PyTorch's a view of the operand, or what it was before it was broadcast.
     Parting("only ours: .*saved tensor that has been detached in-place", r" @ |mm\("),
     Parting("only theirs: .*Inference tensors cannot be saved for backward", r"lib\.cross\(|prelu\("),
-    # PyTorch's inverses lie in memory column by column.
+    # PyTorch's inverses are column-major.
     Parting("only theirs: .*view size is not compatible", r"lib\.linalg\.\w+\("),
-    # Results of reductions along dimensions of size 1 lie as NumPy has them.
+    # Results of reductions along dimensions of size 1 have NumPy's layout.
     Parting("only ours: .*view size is not compatible", r"\.(movedim|permute|transpose|swapaxes|swapdims|t|mT)\b(.*\n)*.*\.(sum|mean|prod|amax|amin|max|min|var|std|logsumexp|norm)\("),
-    # A cast to integers has no gradient, but asks as any other whether the view may be used.
+    # A cast to integers has no gradient, but checks like any other whether the view may be used.
     Parting("only ours: .*view and its base or another view of its base has been", r"\.(type|to)\(lib\.u?int|\.(long|int|short|char|byte|bool)\("),
     # What a pass accumulated before it raised.
     Parting("grad: ", r"\.backward\(", when=_raised_in_backward),
-    # Numbers that are equal, or zero, but for the last bit of a product.
+    # Numbers that are equal, or zero, except for the last bit of a product.
     Parting(r"\w+ in the end: value: \[[\d ]+\]", r"lib\.cross\((.*\n)*.*\.(arg)?sort\("),
     Parting(r"in the end: value: complex\d+ \(", r"lib\.view_as_complex\((.*\n)*.*\.real > 0\]"),
     Parting("only theirs: .*If your Function modifies inplace an input that is a view", when=_applied_to_result),
     # A custom Function that is refused has cleared the gradient before in PyTorch.
     Parting("grad: ", r"Dirty\w*\.apply", when=_refused_dirty),
-    # An index is checked also where there is no element; PyTorch asks for memory first.
+    # An index is checked even without elements; PyTorch allocates memory first.
     Parting("IndexError.*is out of bounds.*\n.*setStorage"),
-    # Recorded as one operator with two results, so that neither is known to be constant.
+    # Recorded as one operator with two results, so both are treated as not constant.
     Parting("grad: False\n  but theirs: True", "prelu.*(\n.*)*create_graph=True"),
     # A number that a composition multiplies by counts as kept, as everywhere; PyTorch's C++ keeps it otherwise.
     Parting("only ours: .*backward through the graph a second time", r"\b(cumulative_trapezoid|trapezoid|gradient|affine_grid|deg2rad|rad2deg)_?\("),
     # PyTorch's hooks that are registered after it are called with those that were registered before.
     Parting(r"hook \d+ of \w+:", r"register_hook\((.*\n)*\w+\.(t|transpose|swapaxes|swapdims|squeeze|unsqueeze)_\((.*\n)*.*register_hook\("),
-    # From what plugrad's formulas are computed: absolute values and angles, not their product.
+    # The inputs of plugrad's formulas: absolute values and angles, not their product.
     Parting("only ours: .*has been modified by an inplace operation", r"lib\.polar\("),
 )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Runs cases of families in worker processes, and collects what they find.
 
 A *turn* is a worker's life: it runs cases of one family, for its part of the time or of the cases.
-A worker that ends by itself, does not come back, or asks for memory without end is a finding; the
-turn goes on after that case with a new worker.
+A worker that ends by itself, hangs, or allocates memory without limit is a finding; the turn
+continues after that case with a new worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.torture.families import Family
 from tests.torture.finding import Finding
 from tests.torture.worker import IDLE, work
 
-# What Python says of a crash whose innermost frame is PyTorch's.
+# Python's message for a crash with PyTorch's frame as the innermost.
 _TORCH_FIRST = re.compile(r"most recent call first\):\s+File \"[^\"]*[/\\]torch[/\\]")
 
 # One thread per worker: there are as many workers as cores.
@@ -36,7 +36,7 @@ MOST = 1 << 40
 
 @dataclass
 class Tally:
-    """What is known of one family so far.
+    """The results of one family so far.
 
     Attributes:
         seconds: of processors, over all workers.
@@ -51,7 +51,7 @@ class Tally:
 
 @dataclass
 class Group:
-    """Findings that are one fault, as far as can be told."""
+    """Findings that appear to be one fault."""
 
     family: Family
     seed: int
@@ -119,9 +119,9 @@ class Runner:
 
     Args:
         seed: cases have the seeds from `seed * 1_000_000_000` on.
-        show: told of each new group of findings as soon as there is one.
-        tick: told from time to time how far it is.
-        preloaded: modules that workers find imported when they start.
+        show: called for each new group of findings as soon as there is one.
+        tick: called from time to time with the progress.
+        preloaded: modules that are imported before workers start.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class Runner:
             return True
         program = family.program_of(seed)
         summary = f"{family.name}: a case {what}\n{worker.said()}"
-        # Cases that end the same way are told apart by the last line of their programs.
+        # The last line of their programs distinguishes cases that end the same way.
         group = f"{what} {program.strip().splitlines()[-1].partition('(')[0]}"
         self.found(worker.turn.tally, seed, Finding(summary, program, group, not hangs))
         return False

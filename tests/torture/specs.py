@@ -143,7 +143,7 @@ def make(value: Any, lib: Any) -> Any:
 def moved(value: Any, seed: int) -> Any:
     """The arguments with each floating point number moved by a rounding or two, up or down.
 
-    What shares memory no longer does: equal elements that are one are told apart, too.
+    Elements no longer share memory, so shared ones become distinct, too.
     """
     if isinstance(value, Tensor):
         return value.moved(seed)

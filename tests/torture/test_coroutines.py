@@ -1,4 +1,4 @@
-"""Coroutines stand in for threads: what a schedule does to a program is the same."""
+"""Coroutines replace threads: a schedule has the same effect on a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner against families that crash, hang, ask for all memory, and find faults."""
+"""The runner against families that crash, hang, use up memory, and find faults."""
 
 from __future__ import annotations
 

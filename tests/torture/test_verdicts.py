@@ -122,7 +122,7 @@ def test_what_a_node_keeps_is_known_where_the_gradient_is_right() -> None:
     assert "only theirs" in needless.text
     assert only_pytorch_keeps(needless)
     assert not only_pytorch_keeps(replace(needless, text=needless.text.replace("modified", "")))
-    # The same error where plugrad's gradient is that of the values as they are now.
+    # The same error if plugrad's gradient is correct for the present values.
     wrong = parted("v3 = v1 * 1\nw2 = v3 * v3\nv3.data.zero_()")
     text = "only theirs: has been modified by an inplace operation"
     assert not only_pytorch_keeps(replace(wrong, text=text))

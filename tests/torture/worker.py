@@ -1,4 +1,4 @@
-"""A process that runs cases of one family and tells the runner what they found."""
+"""A process that runs cases of one family and reports the findings to the runner."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def work(
     running: Any,
     log: str,
 ) -> None:
-    """Run the cases `base + first`, `base + first + step`..., `most` of them, until told to stop.
+    """Run the cases `base + first`, `base + first + step`..., `most` of them, until stopped.
 
     Args:
         running: shared with the runner: the seed of the case that runs, since when, and whether
             PyTorch is at work.
-        log: a file for what the process says, and for where it stands when SIGUSR1 comes.
+        log: a file for the process's output, and for its stack when SIGUSR1 arrives.
     """
     os.setpgid(0, 0)  # Ctrl-C is the runner's
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -13,7 +13,7 @@ OF_NODES = {kind for kind, fields in form.KINDS.items() if fields[:1] == ("n",)}
 
 
 def kinds(data: Any, *wanted: str) -> list[str]:
-    """The kinds of the events, in order; only those wanted, if any are named."""
+    """The kinds of the events, in order; only the given ones, if any."""
     return [event["k"] for event in data["events"] if not wanted or event["k"] in wanted]
 
 
@@ -74,7 +74,7 @@ def _validate_tables(data: Any) -> None:
         assert all(0 <= target < len(nodes) for target, _ in node["edges"])
         for saved in node["saved"]:
             assert set(saved) == set(get_type_hints(form.Saved))
-    # No node stands on another: the page draws boxes of 132 x 34 pixels.
+    # No node overlaps another: the page draws boxes of 132 x 34 pixels.
     for first, second in combinations([(node["x"], node["y"]) for node in nodes], 2):
         assert abs(first[0] - second[0]) >= 149.8 or abs(first[1] - second[1]) >= 47.8
 
@@ -90,7 +90,7 @@ def _validate_events(data: Any) -> None:
 
 
 def _validate_order(data: Any) -> None:
-    """A node is there before anything happens to it, is queued before it is taken, and so on."""
+    """A node exists before any event about it, is queued before it is taken, and so on."""
     there: set[int] = set()
     queued: dict[int, str] = {}
     running: set[int] = set()

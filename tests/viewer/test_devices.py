@@ -1,4 +1,4 @@
-"""Recordings of passes in which the threads of devices take part."""
+"""Recordings of passes that use the threads of devices."""
 
 from __future__ import annotations
 

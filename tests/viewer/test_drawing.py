@@ -1,4 +1,4 @@
-"""Pictures of graphs: what is in them, where it stands, and how they are written."""
+"""Pictures of graphs: their content, its positions, and how they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording says of small programs, whose course is known from the rules of the engine."""
+"""Recordings of small programs; the engine's rules determine the expected events."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_backward_runs_the_nodes_as_they_become_ready_and_frees_what_they_saved(
     assert [event["left"] for event in events(data, "count")] == [0, 0, 0]
     assert names(data, "buffer") == order[1:]
     assert [event["bytes"] for event in events(data, "buffer")] == [8, 8, 8]
-    # The factor 3 is no tensor, and so nothing that can be let go of.
+    # The factor 3 is not a tensor, so it cannot be released.
     assert names(data, "free") == ["ExpBackward0"]
     (grad,) = events(data, "grad")
     assert (grad["n"], grad["label"], grad["bytes"]) == (number["AccumulateGrad"], "x", 8)

@@ -14,7 +14,7 @@ from tests.viewer.recordings import events, validate
 
 
 class Worker:
-    """A thread that does what it is told, one after the other."""
+    """A thread that runs functions it is given, one after the other."""
 
     def __init__(self, name: str) -> None:
         self._work: SimpleQueue[Callable[[], object] | None] = SimpleQueue()

@@ -1,4 +1,4 @@
-"""Autocast and operators of one's own: `register_autocast`, kernels, `custom_fwd`, `custom_bwd`."""
+"""Autocast and user-defined operators: `register_autocast`, kernels, `custom_fwd`, `custom_bwd`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_rules_are_for_devices_that_autocast(total: Any, device_type: Any, words
 
 
 def product(cast_inputs: Any) -> Any:
-    """A product whose class notes the state and dtypes that forward and backward find."""
+    """A product that records the state and the dtypes in forward and backward."""
 
     class Product(Function):
         seen: list[Any] = []  # noqa: RUF012

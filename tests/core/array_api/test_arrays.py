@@ -1,4 +1,4 @@
-"""What the standard asks of arrays, dtypes and the namespace itself."""
+"""The standard's requirements on arrays, dtypes and the namespace itself."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ MADE: list[tuple[Call, tuple[Any, ...], dict[str, Any]]] = [
 def test_functions_that_make_arrays(case: int) -> None:
     function, args, options = MADE[case]
     try:
-        plugrad.set_default_dtype(plugrad.float64)  # that of array-api-strict
+        plugrad.set_default_dtype(plugrad.float64)  # array-api-strict's
         compare(lambda lib: function(lib)(*args, **options))
     finally:
         plugrad.set_default_dtype(plugrad.float32)

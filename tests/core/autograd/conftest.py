@@ -26,8 +26,8 @@ def lib(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
     oracle.set_warn_always(before)
 
 
-# Modules whose tests hold for any engine; they run on the naive one, too. Tests of how the real one
-# does its work are marked `real_engine`.
+# Modules with tests that hold for any engine; they run on the naive one, too. Tests of the real
+# engine's internals are marked `real_engine`.
 ANY_ENGINE = {
     "test_backward",
     "test_backward_arguments",
@@ -48,10 +48,10 @@ ANY_ENGINE = {
 }
 
 
-# Modules about views and writes; they run on backends with immutable arrays, too, but for what is
-# marked `strided`: it is about memory and its layout, or about the host's; or `one_thread`: an
-# undefined gradient has no device, so hooks see it on the caller's thread, sooner or later, as in
-# PyTorch.
+# Modules about views and writes; they run on backends with immutable arrays, too, except for two
+# marks. `strided` tests are about memory and its layout, or about the host's. In `one_thread` tests
+# an undefined gradient has no device, so hooks get it on the caller's thread at an undefined time,
+# as in PyTorch.
 ANY_ARRAYS = {
     "test_allow_mutation",
     "test_backward",

@@ -1,4 +1,4 @@
-"""Tensor._execution_engine: the engine can be replaced, and what it is asked to do."""
+"""Tensor._execution_engine: the engine can be replaced, and the calls that it gets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def leaf(*values: float) -> Any:
 
 @pytest.fixture
 def engine() -> Iterator[Any]:
-    """The engine that is there; put back afterwards."""
+    """The present engine; restored afterwards."""
     default = plugrad.Tensor._execution_engine
     yield default
     plugrad.Tensor._execution_engine = default

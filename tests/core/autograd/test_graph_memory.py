@@ -17,7 +17,7 @@ from plugrad.graph import node
 
 @pytest.fixture(autouse=True)
 def without_gc() -> Iterator[None]:
-    """Reference counting alone must free what a test lets go."""
+    """Reference counting alone must free the objects that a test releases."""
     gc.collect()
     gc.disable()
     yield

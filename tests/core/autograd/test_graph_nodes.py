@@ -1,4 +1,4 @@
-"""What a node tells and lets itself be told: numbers, metadata, calls."""
+"""The interface of a node: numbers, metadata, calls."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ KEPT = ["mm", "exp"]
 
 
 def run(library: Any, checkpoints: Any, operators: Any, as_list: bool) -> dict[str, Any]:
-    """Gradients, and the operators that the policy was asked about."""
+    """Gradients, and the operators for which the policy was called."""
     asked: list[str] = []
     keep = [getattr(operators, name).default for name in KEPT]
     x = (library.arange(6.0).reshape(2, 3) / 10).requires_grad_()

@@ -1,4 +1,4 @@
-"""What backends of the tests share whose arrays are NumPy's, as they are or in something."""
+"""The common part of test backends with NumPy's arrays, plain or wrapped."""
 
 from __future__ import annotations
 

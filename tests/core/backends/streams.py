@@ -1,6 +1,6 @@
-"""A backend whose threads choose among several streams of a device, and that knows about races.
+"""A backend with several streams per device for threads to choose from, which detects races.
 
-It is the backend "late" of the engine's tests, which keeps vector clocks, with two things more:
+It is the backend "late" of the engine's tests, which has vector clocks, with two additions:
 nodes run on the streams of their forward, and memory is handed out again as caching allocators do.
 """
 
@@ -21,10 +21,10 @@ from tests.core.autograd.devices.toy import (
 
 
 class ChosenStream(Stream):
-    """A stream as the engine sees it: with marks.
+    """A stream as the engine sees it: with events.
 
     Attributes:
-        freed: what is known of memory that was asked for on this stream and given back.
+        freed: the records of memory that was allocated on this stream and freed.
     """
 
     def __init__(self, backend: StreamsBackend, name: str) -> None:
@@ -43,11 +43,11 @@ class ChosenStream(Stream):
 
 
 class OwnedMemory(Memory):
-    """Memory that goes back to the stream that asked for it when nobody refers to it.
+    """Memory that returns to the stream that allocated it when it has no references.
 
     Attributes:
-        uses: who has used it, with the last tick.
-        lent: streams that the allocator asks before it hands the memory out again.
+        uses: the streams that have used it, with the last tick.
+        lent: streams that the allocator checks before it reuses the memory.
     """
 
     def __init__(self, owner: ChosenStream) -> None:
@@ -60,7 +60,7 @@ class OwnedMemory(Memory):
         self.owner.freed.append(self)
 
     def unordered(self) -> Stream | None:
-        """A stream that may still use it, and that nobody would wait for."""
+        """A stream that may still use it and that no stream would wait for."""
         for stream, tick in self.uses.items():
             if stream not in self.lent and not self.owner.has_seen(stream, tick):
                 return stream

@@ -1,4 +1,5 @@
-"""Backends that mend a call which has failed, and those whose arrays are not all here."""
+"""Backends that retry a failed call after a fix, and backends with arrays that are partly on other
+processes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class Elsewhere(Exception):
 
 
 class MendingBackend(CpuBackend):
-    """NumPy's kernels, some of which fail until the backend has moved the arrays."""
+    """NumPy's kernels; some fail until the backend has moved the arrays."""
 
     def __init__(self) -> None:
         super(CpuBackend, self).__init__("mending", array_type=np.ndarray)

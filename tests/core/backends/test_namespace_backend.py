@@ -196,7 +196,7 @@ def test_mutable_arrays_are_written_to() -> None:
 
 @pytest.fixture(params=["numpy", "strict"])
 def mutable(request: pytest.FixtureRequest) -> Iterator[str]:
-    """NumPy tells strides itself, the strict namespace by DLPack only."""
+    """NumPy exposes strides itself, the strict namespace only through DLPack."""
     xp = {"numpy": np, "strict": array_api_strict}[request.param]
     with activated(Backend.from_array_namespace(xp, "zz_mutable", mutable=True)) as name:
         yield name

@@ -1,4 +1,4 @@
-"""A namespace that lacks functions: kernels that need them are not there, all others work."""
+"""A namespace that lacks functions: kernels that need them are missing, all others work."""
 
 from __future__ import annotations
 

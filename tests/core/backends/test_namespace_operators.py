@@ -16,7 +16,7 @@ from tests.core.backends.against_cpu import CASES, check_case
 from tests.core.backends.conftest import activated
 from tests.core.backends.strict_flags import strict
 
-# Older versions of the standard, and what is optional in it, are asked of one dtype.
+# Older versions of the standard and its optional parts are tested with one dtype.
 VERSIONS = [
     *(("newest", dtype) for dtype in ("float64", "int64", "bool", "complex64")),
     *(("2023.12", "float64"), ("the least", "float64"), ("the least", "complex64")),

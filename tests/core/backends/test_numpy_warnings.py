@@ -32,7 +32,7 @@ REAL = DTYPES[:4]
 
 @pytest.fixture(params=["warnings are shown", "warnings are errors", "numpy.seterr raises"])
 def strict(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a user may have set who wants to hear of every inf and nan of his own."""
+    """The settings of a user who wants a warning for every inf and nan."""
     kind = "raise" if request.param == "numpy.seterr raises" else "warn"
     with warnings.catch_warnings(record=True) as shown, np.errstate(all=kind):
         warnings.simplefilter("always" if request.param == "warnings are shown" else "error")
@@ -113,7 +113,7 @@ def test_the_users_own_warnings_stay() -> None:
 
 
 class Hostile(Arguments):
-    """Arguments whose floating point and integer tensors have the worst values among theirs."""
+    """Arguments with extreme values in their floating point and integer tensors."""
 
     def tensor_of(self, values: Any, layout: str) -> Any:
         tensor = super().tensor_of(values, layout)

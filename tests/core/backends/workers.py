@@ -1,7 +1,7 @@
 """A backend with three devices that work asynchronously: each has a thread and a stream of work.
 
 Elementwise operators return before they are done; everything else waits for its result. Arrays are
-NumPy's, in memory that only the device's thread touches.
+NumPy's, in memory that only the device's thread uses.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tests.core.backends.host_memory import Array, device_position, leaves, open
 
 DEVICES = 3
 
-# Operators whose result has the dtype of floating point operands, and their broadcast shape.
+# Operators with results that have the dtype of floating point operands and their broadcast shape.
 ASYNCHRONOUS = frozenset(
     ["add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid"]
 )
 
 
 class Promise:
-    """An array that a device may still be working on; who asks for its elements waits."""
+    """An array that a device may still be computing; reading its elements waits."""
 
     def __init__(self, future: Future[Array], device: int, shape: Any = None, dtype: Any = None):
         self.future = future
@@ -55,7 +55,7 @@ def kept(data: Any, device: int) -> Promise:
 
 
 class WorkerQueue(DeviceQueue):
-    """The engine's view of a device: one stream, whose order all threads share."""
+    """The engine's view of a device: one stream, with one order for all threads."""
 
     def __init__(self, backend: WorkersBackend, index: int) -> None:
         self.backend = backend
@@ -130,7 +130,7 @@ class WorkersBackend(Backend):
         return kept(array.copy(), index)
 
     def to_host(self, array: Promise) -> Array:
-        """Waits for all that was asked of the device so far: some of it may write to the array."""
+        """Waits for the device's work so far: some of it may write to the array."""
         copied: Future[Array] = self.streams[array.device].submit(lambda: array.data.copy())
         return copied.result()
 

@@ -257,7 +257,7 @@ def test_help_imports_no_plugin_and_no_code_of_commands() -> None:
     ],
 )
 def test_a_shell_completes(words: str, place: int, proposed: str) -> None:
-    """Oracle: what bash's completion function asks for, as --show-completion prints it."""
+    """Oracle: the request of bash's completion function, as --show-completion prints it."""
     environment = {
         **os.environ,
         "_PLUGRAD_COMPLETE": "complete_bash",
@@ -277,7 +277,7 @@ def test_the_command_can_be_run_as_a_module(module: str) -> None:
 
 
 def test_options_have_their_flags_whatever_typer_makes_of_a_metavar() -> None:
-    """Some versions of typer call an option `--LEVEL` whose metavar is LEVEL."""
+    """Some versions of typer name an option with the metavar LEVEL `--LEVEL`."""
     commands: list[Any] = []
     for own in OWN.values():
         module, _, attribute = own.target.partition(":")

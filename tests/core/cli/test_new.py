@@ -18,7 +18,7 @@ from tests.core.plugins.conftest import FakeSite
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody can be asked."""
+    """There is a terminal to ask in."""
     monkeypatch.setattr(commands, "is_terminal", lambda: True)
     monkeypatch.setattr(commands, "git_author", lambda: "Ada Lovelace <ada@example.org>")
 

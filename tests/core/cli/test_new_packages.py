@@ -1,4 +1,4 @@
-"""Packages that `plugrad new` writes pass their own tests and the checkers that they ask for."""
+"""Packages that `plugrad new` writes pass their own tests and the checkers that they require."""
 
 from __future__ import annotations
 

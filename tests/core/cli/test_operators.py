@@ -211,7 +211,7 @@ def test_whose_kernels_run_is_told(
     assert "kernel of" in lines[1]
     (first,) = [line for line in lines if "zz_twice(" in line]
     assert "plugrad-swi" in first
-    # It may decline, and then the backend's own kernel is asked.
+    # It may decline, and then the backend's own kernel is tried.
     assert "plugrad-alpha" in "".join(lines).replace(" ", "")
     assert max(map(len, lines)) <= width
     assert "alpha: plugrad-swift" in " ".join(both.split()) or "plugrad-swift" in both
@@ -335,7 +335,7 @@ def test_variants_that_cannot_be_used_are_shown_with_the_reason(run: Run, site: 
     needs_fins = "it needs fins, which is not here"
     no_library = "libswift is not installed: pip install libswift"
     report = listed(run, "--backend", "alpha")["zz_twice"]
-    assert report["unused"] == {}  # not asked for by its name
+    assert report["unused"] == {}  # not requested by its name
     lines = run("ops", "zz_twice", "--backend", "alpha").stdout.splitlines()
     place = lines.index("  alpha  plugrad-swift 2.0: wide")
     assert lines[place + 1 : place + 4] == [

@@ -1,4 +1,4 @@
-"""Backends whose devices are only names, and which say how they were copied to and from."""
+"""Backends with devices that are only names, which record copies to and from them."""
 
 from __future__ import annotations
 

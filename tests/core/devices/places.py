@@ -1,4 +1,4 @@
-"""A backend with three devices in host memory, whose arrays know where they are."""
+"""A backend with three devices in host memory; arrays record their device."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What registers in several steps stands as a whole or not at all, wherever it is interrupted.
+"""A registration in several steps takes effect completely or not at all, wherever it is
+interrupted.
 
-The oracle is what calls give before it and after it: nothing in between may be seen, and the same
-registration works afterwards.
+The oracle is what calls give before it and after it: no intermediate state may be visible, and the
+same registration works afterwards.
 """
 
 from __future__ import annotations

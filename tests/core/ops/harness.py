@@ -114,7 +114,7 @@ def _grads(library: Any, case: OpCase, sample: OpSample, dtype: str) -> list[Any
 def _finite_differences(
     case: OpCase, sample: OpSample, dtype: str, arguments: type[Arguments] = Arguments
 ) -> tuple[Any, list[Any]]:
-    """The function of the leaves alone that `gradcheck` wants, and the leaves."""
+    """The function of the leaves alone that `gradcheck` requires, and the leaves."""
     made = arguments(dtype, seed_of(case, sample), overlapping=False)
     args = made.make(tuple(sample.args))
     kwargs = made.make(dict(sample.kwargs))
@@ -148,7 +148,7 @@ class OpSuite:
     cases: ClassVar[list[OpCase]] = []
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """One test per sample, dtype or error, as the test's arguments ask."""
+        """One test per sample, dtype or error, according to the test's arguments."""
         names = metafunc.fixturenames
         kind = metafunc.function.__name__
         rows: list[tuple[Any, ...]] = []

@@ -1,6 +1,6 @@
-"""Samples of operators with overloads give in inference mode what they give outside.
+"""Samples of operators with overloads give the same results in inference mode as outside.
 
-Other kernels are reached there: those of a backend's table even where an overload is a composition.
+Other kernels are reached there: a backend's own, even if an overload is a composition.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 
 import plugrad
 
-# Arguments of functions of which PyTorch's take `out=`.
+# Arguments of functions that take `out=` in PyTorch.
 CALLS = {
     "absolute": "(x,)",
     "add": "(x, x)",

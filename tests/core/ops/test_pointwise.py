@@ -27,7 +27,7 @@ def gradients(function: Any, *values: Any) -> list[list[float]]:
     return [leaf.grad.tolist() for leaf in leaves]
 
 
-# The expected values are those of PyTorch 2.13.
+# The expected values are PyTorch 2.13's.
 @pytest.mark.parametrize(
     ("function", "values", "expected"),
     [

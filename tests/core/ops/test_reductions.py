@@ -24,7 +24,7 @@ def gradient(function: Any, values: Any) -> list[float]:
     return found
 
 
-# The expected values are those of PyTorch 2.13.
+# The expected values are PyTorch 2.13's.
 @pytest.mark.parametrize(
     ("function", "values", "expected"),
     [

@@ -1,4 +1,4 @@
-"""Which function an override is told, and with what, expression by expression as in PyTorch."""
+"""The function and the arguments that an override gets, expression by expression as in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists of functions, their names, and the functions for code that wants to be overridable."""
+"""The lists of functions, their names, and the functions for code that should be overridable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of fake distributions that stands for everything that is installed."""
+"""A folder of fake distributions in place of all installed ones."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class FakeSite:
         target: str = "",
         requires: str = "",
     ) -> str:
-        """A distribution with one plugin, whose module has the given source; returns its name.
+        """A distribution with one plugin; its module has the given source. Returns its name.
 
         With `adds_to`, it announces kernels for the operators of that namespace; without a name
         for the plugin, nothing else. With `target`, its entry point names another module. With
-        `requires`, it says which releases of plugrad it wants.
+        `requires`, it declares the releases of plugrad that it requires.
         """
         package = distribution.replace("-", "_")
         module = f"{package}.plugin"
@@ -121,8 +121,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
             origin = str(getattr(module, "__file__", ""))
             if before.get(name) is not module and str(folder) in origin:
                 del sys.modules[name]
-        # Now and not last: the backends that come back ask the real manager for what plugins bring.
-        # They read the configuration, too: what the environment disables stays so.
+        # Now rather than at the end, because the restored backends get their plugins' kernels from
+        # the real manager. They also read the configuration, so plugins that the environment
+        # disables stay disabled.
         monkeypatch.undo()
         config.reset()
 
@@ -132,7 +133,7 @@ def hidden_plugins() -> Iterator[None]:
     """As if no real plugin had been loaded: neither its modules nor its backends."""
     hidden = {
         name: module
-        for name, module in list(sys.modules.items())  # some import others when they are asked
+        for name, module in list(sys.modules.items())  # some import others on attribute access
         if str(getattr(module, "__name__", "")).startswith("plugrad_")
     }
     backends = [active.backend for active in active_backends()]

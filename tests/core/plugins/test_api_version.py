@@ -1,4 +1,4 @@
-"""Which plugins fit this plugrad, and what people are told about those that do not."""
+"""Which plugins fit this plugrad, and the messages about other plugins."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_options_reach_the_backend_over_its_defaults(project: Path) -> None:
 
 
 class Threaded(Backend):
-    """A backend that computes on 8 threads, and keeps what it is told."""
+    """A backend that computes on 8 threads, and records the numbers that are set."""
 
     def __init__(self) -> None:
         super().__init__("threaded", array_type=list)
@@ -150,7 +150,7 @@ class Threaded(Backend):
 
 @pytest.fixture
 def threaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threaded]:
-    """It is not active yet, and nobody has said how many threads there are."""
+    """It is not active yet, and the number of threads is not configured."""
     monkeypatch.delenv("PLUGRAD_NUM_THREADS", raising=False)
     monkeypatch.setattr(threads._said, "count", None)
     monkeypatch.setattr(threads._said, "before", {})

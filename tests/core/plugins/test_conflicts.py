@@ -49,7 +49,7 @@ def sentence(first: str, second: str, what: str) -> str:
 
 @pytest.fixture
 def two_of_one_name(site: FakeSite) -> FakeSite:
-    """Two distributions whose plugin is called "foo", each with the backend "foo"."""
+    """Two distributions with a plugin called "foo", each with the backend "foo"."""
     site.backend("foo", "1.0")
     site.add("plugrad-foo-fork", "2.0", "foo", BACKEND_PLUGIN.format(name="foo"))
     return site

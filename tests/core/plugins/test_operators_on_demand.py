@@ -23,7 +23,7 @@ SOURCE = """
 
 @pytest.fixture(autouse=True)
 def late(site: FakeSite, manager: PluginManager, project: object, cpu: object) -> Iterator[str]:
-    """The plugin "late-ops", whose module is not imported yet; gives the module's name."""
+    """The plugin "late-ops" with a module that is not imported yet; returns the module's name."""
     yield site.add("plugrad-late-ops", "1.0", "late-ops", SOURCE)
     for name in manager.discovered():
         manager.unload(name)

@@ -1,6 +1,6 @@
-"""Which releases of plugrad fit a plugin, and what people are told about one that does not.
+"""Which releases of plugrad fit a plugin, and the messages about others.
 
-Oracle: pip's rules, as the `packaging` library has them, and cases by hand.
+Oracle: pip's rules, from the `packaging` library, and handwritten cases.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_what_is_no_version_has_no_range() -> None:
         ("plugrad [codegen] (<0.2)", "plugrad<0.2"),
         ("PlugRad==0.1.*", "plugrad==0.1.*"),
         ("plugrad>=0.3", "plugrad>=0.3"),
-        # Another distribution, one that nobody asked for, and what pip itself refuses.
+        # Another distribution, one that was not requested, and one that pip itself refuses.
         ("plugrad-cpu<0.2", ""),
         ("plugrad_cpu<0.2", ""),
         ('plugrad<0.2; extra == "test"', ""),

@@ -1,4 +1,4 @@
-"""What `plugrad.plugins.strides` tells of strided memory, against NumPy's own arrays."""
+"""`plugrad.plugins.strides` on strided memory, against NumPy's own arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that load plugins at once: each is imported once, and nobody waits for ever."""
+"""Threads that load plugins at once: each is imported once, and no thread waits forever."""
 
 from __future__ import annotations
 

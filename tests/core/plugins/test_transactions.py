@@ -1,6 +1,6 @@
-"""A plugin whose loading is broken off leaves nothing behind, wherever that happens.
+"""Loading a plugin that is interrupted leaves nothing behind, wherever it happens.
 
-The oracle is what stood before: operators, kernels, rules, families, tags, modules, cases.
+The oracle is the state before: operators, kernels, rules, families, tags, modules, cases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`plugrad.plugins.watching`: what whoever watches a program is told, and can ask of a node."""
+"""`plugrad.plugins.watching`: the notifications that observers of a program get, and the properties
+of nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ HEARD = (
 
 
 class Log(Trace):
-    """Notes what it hears of, by the names of its methods, and passes it on."""
+    """Records its notifications, by the names of its methods, and passes them on."""
 
     def __init__(self) -> None:
         super().__init__()

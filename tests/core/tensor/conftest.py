@@ -12,7 +12,7 @@ from tests.core.frozen import immutable_backends, immutable_device
 
 @pytest.fixture(params=immutable_backends())
 def immutable(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A device whose arrays cannot be written to."""
+    """A device with immutable arrays."""
     with immutable_device(request.param):
         yield request.param
 

@@ -105,7 +105,7 @@ def test_a_subclass_may_have_attributes_of_any_name() -> None:
 
         @property
         def array(self) -> Any:
-            # Reads elements, and so comes back here if the core asked for it.
+            # Reads elements, so it comes back here if the core calls it.
             return self.detach().numpy() + 1
 
         @array.setter

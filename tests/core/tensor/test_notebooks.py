@@ -1,4 +1,4 @@
-"""What notebooks show: HTML that is whole, escaped, and says what is there."""
+"""Displays in notebooks: HTML that is complete, escaped and correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Size: a tuple of ints that prints as plugrad's and knows its number of elements."""
+"""Size: a tuple of ints that prints as plugrad's and has `numel()`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def leaf(*values: Any, dtype: Any = None) -> Any:
 
 
 def hooked(hook: Any) -> Any:
-    """The identity, whose gradient goes through a hook."""
+    """The identity; its gradient goes through a hook."""
 
     def function(x: Any) -> Any:
         y = x.clone()
@@ -129,7 +129,7 @@ def test_batched_gradients_agree_with_single_ones() -> None:
 def test_batched_gradients_that_differ_are_caught() -> None:
     Batchless.calls = 0
     assert gradcheck(Batchless.apply, leaf(1.0), check_undefined_grad=False)
-    # Two passes for the Jacobian, two one by one; then those of the batch are another's.
+    # Two passes for the Jacobian, two one by one; then the batch's passes are another's.
     Batchless.calls = 2
     with pytest.raises(GradcheckError, match=r"For output 0 and input 0:\n\n.*batched gradient"):
         gradcheck(Batchless.apply, leaf(1.0), check_batched_grad=True)

@@ -11,7 +11,7 @@ from plugrad.testing import GradcheckError, gradcheck, gradgradcheck
 
 
 class Wrapper:
-    """Holds a tensor and hands on what is asked of it."""
+    """Holds a tensor and forwards calls to it."""
 
     def __init__(self, tensor: Any) -> None:
         self.__dict__["tensor"] = tensor

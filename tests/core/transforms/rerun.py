@@ -18,7 +18,7 @@ def code_of(graph: Graph) -> Callable[..., Any]:
 
 
 def rerun(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
-    """The graph of a function, all of whose forms do what the function does."""
+    """The graph of a function, after checking that all its forms do the same as the function."""
     graph = plugrad.capture(fn, *args, **kwargs)
     graph.check(*args, **kwargs)
     graph.optimized().check(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Captured graphs know in which modules their operators ran. Oracle: how the modules are nested."""
+"""Captured graphs record the modules of their operators. Oracle: how the modules are nested."""
 
 from __future__ import annotations
 

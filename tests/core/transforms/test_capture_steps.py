@@ -15,7 +15,7 @@ nn = plugrad.nn
 
 
 def losses(captured: bool, kind: str) -> list[float]:
-    """Those of training, after a step that makes the optimizer's state."""
+    """Training steps, after a step that makes the optimizer's state."""
     plugrad.manual_seed(0)
     model = nn.Sequential(
         nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.25), nn.Linear(8, 2)

@@ -1,4 +1,4 @@
-"""Values that Python asks for while a function is captured."""
+"""Values that Python reads while a function is captured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plugrad-cuda's carrier over stand-ins for CuPy and its module of NCCL."""
+"""plugrad-cuda's carrier over fakes of CuPy and its NCCL module."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class NcclError(RuntimeError):
 
 
 def memory(pointer: int, count: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """What lies at a pointer."""
+    """The array at a pointer."""
     raw = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(pointer)
     return np.frombuffer(memoryview(raw), dtype)
 

@@ -1,5 +1,5 @@
-"""Collectives of GPUs move and reduce what those of the host do. The oracle is the same function on
-the CPU's tensors, which the carrier of threads moves by NumPy."""
+"""Collectives of GPUs move and reduce the same as the host's. The oracle is the same function on
+the CPU's tensors, which the carrier of threads moves with NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DTYPES = ["float32", "float64", "float16", "complex64", "int16", "int64", "uint8
 
 
 def given(device: Any, shape: tuple[int, ...] = (6,), dtype: str = "float32") -> Any:
-    """The tensor of a rank: small whole numbers, of which sums and products are exact."""
+    """The tensor of a rank: small whole numbers, so that sums and products are exact."""
     count = 1
     for length in shape:
         count *= length

@@ -30,7 +30,7 @@ def test_arrays_pass_through_page_locked_memory(nccl: FakeNccl, shape: tuple[int
     copies = [at for at, entry in enumerate(log) if entry[0] == "to host" and not entry[2]]
     assert len(copies) >= 4
     for at in copies:
-        # Nothing is sent before it is there.
+        # A message is not sent before it is computed.
         assert ("synchronize", log[at][1]) in log[at:]
     assert [entry for entry in log if entry[0] == "from pinned"]
 

@@ -94,7 +94,7 @@ def test_messages_of_a_batch_start_together(nccl: FakeNccl, ranks: Ranks) -> Non
         return same
 
     assert ranks(run) == [True] * RANKS
-    # Within a group of calls a send does not wait for the receive that stands before it.
+    # Within a group of calls a send does not wait for an earlier receive.
     assert sorted(name for name, _, _ in nccl.log) == ["recv"] * RANKS + ["send"] * RANKS
 
 

@@ -23,9 +23,9 @@ class EmulationError(RuntimeError):
 
 
 class _Guarded:
-    """A copy of an array whose last element is followed by a page that cannot be touched.
+    """A copy of an array with an inaccessible page after its last element.
 
-    In front of it lie bytes that must stay as they are, and a page of the same kind.
+    In front of it are bytes that must not change, and another inaccessible page.
     """
 
     def __init__(self, array: Array) -> None:

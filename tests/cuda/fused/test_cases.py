@@ -1,4 +1,4 @@
-"""Every public sample of the fused operators, on a backend whose fused kernels are emulated."""
+"""Every public sample of the fused operators, on a backend with emulated fused kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plugrad.testing.cases import OpCase
 from tests.core.backends.against_cpu import CASES, check_case
 from tests.cuda.emulation.runtime import Emulation
 
-# Those that are fused, and what is made of them.
+# The fused operators, and operators composed of them.
 NAMES = (
     "softmax", "log_softmax", "_softmax", "_log_softmax", "_softmax_backward_data",
     "_log_softmax_backward_data", "cross_entropy_loss", "nll_loss", "nll_loss_forward",

@@ -9,7 +9,7 @@ import pytest
 from plugrad_cuda.fused import EXPRESSIONS
 from plugrad_cuda.fused.runtime import OPTIONS, source_text
 
-# The oldest architecture that CUDA 12 compiles for, and those of the H100 and the A100. CUDA 13
+# The oldest architecture that CUDA 12 compiles for, the H100's and the A100's. CUDA 13
 # begins with compute_75.
 ARCHITECTURES = [
     "compute_70",

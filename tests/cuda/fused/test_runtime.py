@@ -1,4 +1,4 @@
-"""How kernels are launched on CuPy, whose compiled modules the emulation stands in for."""
+"""How kernels are launched on CuPy; the emulation replaces its compiled modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plugrad-cuda's runtime over a stand-in for CuPy, which notes the calls."""
+"""plugrad-cuda's runtime over a fake of CuPy, which records the calls."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _forget() -> None:
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[FakeCupy], FakeCupy]]:
-    """Puts a stand-in in CuPy's place."""
-    deactivate_backend("cuda")  # other tests may have asked for it, and learned that it has no GPU
+    """Replaces CuPy by a fake."""
+    deactivate_backend("cuda")  # other tests may have imported it and cached that there is no GPU
 
     def put(fake: FakeCupy) -> FakeCupy:
         monkeypatch.setitem(sys.modules, "cupy", fake)
@@ -41,8 +41,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[FakeCupy], Fa
 
 @pytest.fixture
 def cupy(install: Callable[[FakeCupy], FakeCupy]) -> Iterator[FakeCupy]:
-    """Two GPUs. What is remembered of them is forgotten: where there is a real one, tests of that
-    may come next."""
+    """Two GPUs. Caches are cleared afterwards, because tests of a real GPU may follow."""
     _forget_memory_and_streams()
     yield install(FakeCupy())
     _forget_memory_and_streams()
@@ -55,7 +54,7 @@ def _forget_memory_and_streams() -> None:
 
 
 class CudaOverFake(CudaBackend):
-    """The backend with the CPU's kernels on the stand-in's arrays."""
+    """The backend with the CPU's kernels on the fake's arrays."""
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         kernels = {**find_backend("cpu").kernels, "rand": _rand}

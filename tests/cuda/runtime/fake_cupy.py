@@ -1,8 +1,8 @@
-"""CuPy's surface as plugrad-cuda's runtime uses it, over NumPy: it notes what it is asked.
+"""The part of CuPy's interface that plugrad-cuda's runtime uses, over NumPy; it records the calls.
 
-It says nothing about hardware. It checks the order of calls and what they are called with: that a
-stream is used on its own GPU, that an event is recorded before it is waited for, that nothing waits
-for the GPU while a graph is captured.
+It does not test hardware. It checks the order and the arguments of calls: that a stream is used on
+its own GPU, that an event is recorded before it is waited for, that no call waits for the GPU while
+a graph is captured.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ class FakeCupy:
     """The module `cupy`.
 
     Attributes:
-        log: what was asked for.
-        driver, runtime_version: as CUDA counts versions.
+        log: the calls. driver, runtime_version: in CUDA's numbering.
     """
 
     __version__ = "14.2"

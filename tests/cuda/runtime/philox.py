@@ -1,4 +1,4 @@
-"""Philox 4x32-10 in NumPy, after its definition: the oracle of the kernel, and its stand-in."""
+"""Philox 4x32-10 in NumPy, after its definition: the oracle of the kernel, and its replacement."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[in
 
 
 class PhiloxOnHost:
-    """A `plugrad_cuda.fused.Runtime` that knows one kernel."""
+    """A `plugrad_cuda.fused.Runtime` with one kernel."""
 
     xp: Any = np
     check = False

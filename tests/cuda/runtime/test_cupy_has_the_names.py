@@ -1,4 +1,4 @@
-"""What the stand-in has, CuPy has too: so whatever the runtime asks of it, CuPy knows."""
+"""CuPy has every name of the fake, so it has every name that the runtime uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cuda.runtime import fake_cupy
 from tests.cuda.runtime.fake_cupy import FakeCupy
 
 FAKE = FakeCupy()
-# The stand-in's own: what tests look at.
+# The fake's own names, which tests read.
 OWN = {
     *("name", "fake", "mem", "recorded", "number", "captured", "disable_timing", "bytes", "log"),
     *("priority", "device_id", "ptr", "pool", "holder", "done", "no_waiting", "made", "properties"),

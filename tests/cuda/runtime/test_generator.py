@@ -1,4 +1,4 @@
-"""The generator of a GPU: Philox by its published answers, and what is made of its bits."""
+"""The generator of a GPU: Philox by its published answers, and the numbers made from its bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA graphs: what is captured where, and what a replay asks of CUDA."""
+"""CUDA graphs: what is captured where, and a replay's calls of CUDA."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cuda.runtime.fake_cupy import FakeCupy
 
 
 def said(fake: FakeCupy, *words: str) -> list[Any]:
-    """What CUDA was asked for, of some kinds."""
+    """The calls of CUDA of some kinds."""
     return [entry for entry in fake.log if isinstance(entry, tuple) and entry[0] in words]
 
 

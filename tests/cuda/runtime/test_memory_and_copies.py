@@ -15,7 +15,7 @@ from tests.cuda.runtime.fake_cupy import FakeCupy
 
 
 class Block:
-    """Stands for a piece of CuPy's pool."""
+    """A fake piece of CuPy's pool."""
 
 
 def test_lent_memory_is_kept_until_the_stream_is_done(cupy: FakeCupy) -> None:

@@ -1,5 +1,5 @@
-"""What cuBLAS is asked for while a graph is captured: answered by a stand-in on the host, which
-reads the memory as cuBLAS would."""
+"""Calls of cuBLAS while a graph is captured: a fake on the host computes them and reads the memory
+as cuBLAS would."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def address(value: Any) -> int:
 
 
 def read(pointer: Any, dtype: str, rows: int, columns: int, leading: int, step: Any, count: int):
-    """`count` matrices that lie column by column."""
+    """`count` column-major matrices."""
     assert leading >= max(1, rows)
     step = int(getattr(step, "value", step))
     size = np.dtype(dtype).itemsize
@@ -120,7 +120,7 @@ def test_what_cublas_can_read_is_not_copied() -> None:
         assert np.shares_memory(found.array, a)
         assert found.turned is turned
     heads = np.zeros((2, 7, 3, 4)).transpose(0, 2, 1, 3)
-    # Two dimensions of a batch whose steps are not one: copied.
+    # Two dimensions of a batch that cannot be joined into one step: copied.
     assert not np.shares_memory(cublas.stack(np, heads, (2, 3)).array, heads)
 
 

@@ -1,4 +1,4 @@
-"""`plugrad.cuda`'s streams, events and devices: what they ask of CUDA, and in which order."""
+"""`plugrad.cuda`'s streams, events and devices: their calls of CUDA, and the order."""
 
 from __future__ import annotations
 

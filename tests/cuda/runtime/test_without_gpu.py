@@ -1,4 +1,4 @@
-"""What plugrad-cuda says where there is no GPU to use: why, and what mends it."""
+"""plugrad-cuda's messages without a usable GPU: the reason, and how to fix it."""
 
 from __future__ import annotations
 

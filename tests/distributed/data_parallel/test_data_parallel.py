@@ -321,7 +321,7 @@ def test_outputs_in_containers_keep_their_types() -> None:
         net = DistributedDataParallel(Two(), find_unused_parameters=True)
         x = plugrad.ones(1, 1)
         out = net(x)
-        # `b` gets no gradient, which its output tells.
+        # `b` gets no gradient, as the output shows.
         out["a"].sum().backward()
         first, (same,), text = out["rest"]
         return (

@@ -1,5 +1,5 @@
 """Data parallel training between processes under mpiexec. The oracle is the same program on ranks
-that are threads, whose own tests compare with one process."""
+that are threads; their own tests compare with one process."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def step(net: Any) -> Any:
 
 
 def owner(array: Any) -> Any:
-    """The array whose memory it is."""
+    """The array that owns the memory."""
     while array.base is not None:
         array = array.base
     return array
@@ -200,7 +200,7 @@ def test_parameters_are_freed_after_forward_and_after_backward() -> None:
         return alive, [name for name, array in memory if array() is not None]
 
     for alive, buffers in on_ranks(2, watching(), program):
-        # In each layer its own weight is there, afterwards none.
+        # In each layer only its own weight is gathered, afterwards none.
         assert alive == [1, 1, 1, 0, 0]
         assert buffers == []
 

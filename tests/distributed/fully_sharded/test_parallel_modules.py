@@ -1,4 +1,4 @@
-"""fully_shard on modules whose parameters are DTensors already: tensor parallel layers."""
+"""fully_shard on modules with parameters that are DTensors already: tensor parallel layers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_parameters_lie_on_both_meshes_and_are_dtensors_in_forward() -> None:
         assert whole.placements == (Shard(0),)
         return tuple(weight.to_local().shape)
 
-    # Five rows: three and two, of which two, one, one and one are left.
+    # Five rows: split into three and two, and then into two, one, one and one.
     assert on_ranks(4, _model(), program) == [(2, 4), (1, 4), (1, 4), (1, 4)]
 
 

@@ -1,5 +1,5 @@
-"""What programs under mpiexec compute with every collective: functions that each rank calls, whose
-results are plain lists. Run as a program, it reports them all."""
+"""What programs under mpiexec compute with every collective: functions that each rank calls, with
+plain lists as results. Run as a program, it reports them all."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check(*arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def given(shape: tuple[int, ...] = (6,), dtype: str = "float64", rank: int | None = None) -> Any:
-    """The tensor of a rank: small whole numbers, of which sums and products are exact."""
+    """The tensor of a rank: small whole numbers, so that sums and products are exact."""
     rank = dist.get_rank() if rank is None else rank
     count = 1
     for length in shape:
@@ -84,7 +84,7 @@ def all_reduce_of_shape(shape: Any) -> Any:
 @check(*DTYPES)
 def sum_of(dtype: Any) -> Any:
     if dtype in STORED:
-        # PyTorch's float8 are for storage: they are moved, and reduced by nobody.
+        # PyTorch's float8 dtypes are for storage: they are moved but not reduced.
         x = given(dtype=dtype)
         dist.broadcast(x, 1)
         return x
@@ -200,7 +200,7 @@ def work_that_nobody_waits_for_goes_on() -> Any:
     request = work._request
     assert request is not None
     end = time.monotonic() + 30
-    # To ask whether it is over would let it go on.
+    # Testing whether it is complete would let it continue.
     while request.needs_asking and work._request is not None:
         assert time.monotonic() < end
         time.sleep(0.005)

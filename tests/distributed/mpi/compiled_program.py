@@ -1,4 +1,4 @@
-"""A program whose compiled step communicates; reports its gradients, and the plain step's."""
+"""A program with a compiled step that communicates; reports its gradients, and the plain step's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program whose ranks disagree again and again, each time in a group of its own. It reports what
+"""A program with ranks that disagree repeatedly, each time in a new group. It reports what
 each of them raised, by case: `disagreeing_program.py mismatches|delays`."""
 
 from __future__ import annotations

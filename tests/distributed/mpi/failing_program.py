@@ -1,5 +1,5 @@
-"""A program of which one rank fails: `failing_program.py HOW RANK [SECONDS]`. The others report
-with what their operation ended, and after how long."""
+"""A program in which one rank fails: `failing_program.py HOW RANK [SECONDS]`. The others report the
+outcome of their operation, and its time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def everything(seed: int) -> None:
 
 
 def attempt(act: Callable[[], None]) -> None:
-    """Report that this rank is there, then with what the action ended, if it failed."""
+    """Report that this rank has started, then the error of the action, if it failed."""
     dist.barrier()
     report(None)
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Rounds of three ranks of which one is killed at a random moment: `killed_program.py FIRST COUNT`
+"""Rounds of three ranks, one of which is killed at a random moment: `killed_program.py FIRST COUNT`
 has the seeds FIRST, FIRST + 1, ... and prints a line of JSON for each.
 
 The ranks are forked from this process, which has imported plugrad and never starts MPI, so a round
@@ -121,7 +121,7 @@ def outcome(seed: int, folder: Path, pids: list[int]) -> dict[str, Any]:
 def main() -> None:
     first, count = int(sys.argv[1]), int(sys.argv[2])
     adopt()
-    # What a rank would import at its first steps, but for MPI.
+    # The modules that a rank would import at its first steps, except MPI.
     assert dist.is_mpi_available()
     plugrad.ones(1)
     for seed in range(first, first + count):

@@ -190,6 +190,6 @@ def test_kills_at_random_moments(tmp_path: Path, first: int) -> None:
             for rank, value in enumerate(one["values"])
             if rank != one["victim"]
         ), one
-        # Neither a process nor shared memory, of which there was some.
+        # No process and no shared memory are left; there was some before.
         assert one["shared"], one
         assert (one["late"], one["memory"]) == ([], []), one

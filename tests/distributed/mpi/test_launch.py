@@ -21,7 +21,7 @@ from tests.distributed.under_mpi import RESULTS, Program, needs_mpi, run, start
 
 NAMES = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS"]
 
-# What stands at the beginning of the programs: `report` as in under_mpi, without imports of tests.
+# The beginning of the programs: `report` as in under_mpi, without imports of tests.
 REPORT = f"""
 import json, os, pathlib, signal, sys, time
 rank = os.environ["RANK"]

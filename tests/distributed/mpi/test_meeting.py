@@ -1,5 +1,5 @@
-"""Processes that no program of MPI started become ranks of one: under torchrun, by multiprocessing,
-and what is told where they do not meet. MPI's own results are in `test_checks`."""
+"""Processes that MPI did not start become ranks of one program: under torchrun, by multiprocessing;
+and the messages if they do not meet. MPI's own results are in `test_checks`."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_port_of_another_program_beside_torchruns_is_passed_over(
     assert outcome.value(1)[0] == [1, 2, [3.0, 3.0, 3.0]]
 
 
-# What is told where they do not meet
+# Messages if they do not meet
 
 
 def outcomes(*ranks: Callable[[], None]) -> list[Any]:
@@ -213,7 +213,7 @@ def test_a_rank_0_that_does_not_come_is_named(tmp_path: Path, port: int) -> None
         assert re.search(r"rank 0 did not come to .* within 0.5 s: 127.0.0.1:\d+: ", str(error))
 
 
-# What is told where one ends while MPI starts
+# Messages if one ends while MPI starts
 
 
 @needs_mpi

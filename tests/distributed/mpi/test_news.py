@@ -1,4 +1,5 @@
-"""Of a process that is gone MPI may know before the monitor does. Users read which rank it was."""
+"""MPI may detect that a process has ended before the monitor does. The message still names the
+rank."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Refused(Exception):
 
 
 class Broken:
-    """A communicator whose operations fail, at once or when they are asked."""
+    """A communicator with operations that fail, at once or when they are tested."""
 
     def __init__(self, code: str, at_once: bool, rank: int = 0) -> None:
         self.code = code
@@ -58,7 +59,7 @@ class Broken:
 
 
 def carrier_of(comm: Broken, link: socket.socket | None) -> Any:
-    """A carrier with a stand-in for `mpi4py.MPI`: to import that would start MPI here."""
+    """A carrier with a fake of `mpi4py.MPI`, because importing that would start MPI here."""
     names = {name: name for name in (*OF_CALLERS, "IN_PLACE", "ANY_SOURCE", "SUM", "MAX")}
     types = {name: name for name in TYPES.values()}
     fake = SimpleNamespace(Exception=Refused, **names, **types)

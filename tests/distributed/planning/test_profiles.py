@@ -165,7 +165,7 @@ def test_heads_of_attention_are_split_between_two_sums() -> None:
     found = profile_step(step, plugrad.ones(2, 3, 8), repeats=1)
     free = Costs.of(1.0, 1e30)
     # In each pass one after attention and one after the two linear layers, which takes 1 s here;
-    # the gradient of the input is not asked for.
+    # the gradient of the input is not needed.
     assert simulate(found, TensorParallel(), 2, free).communication == pytest.approx(3.0)
 
 
@@ -181,7 +181,7 @@ def test_the_peak_is_what_arrays_take() -> None:
     step(x, y)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Whether kernels take memory of their own is not known.
+    # It is unknown whether kernels use memory of their own.
     assert found.peak_bytes() + found.parameter_bytes == pytest.approx(peak - before, rel=0.3)
 
 

@@ -144,7 +144,7 @@ def test_data_parallel_holds_the_model_and_its_buckets() -> None:
     memory = simulate(profile, DataParallel(), 8, Costs.of(1e-6, 1e9)).memory
     assert (memory.parameters, memory.gradients, memory.optimizer) == (4 * MIB, 4 * MIB, 8 * MIB)
     assert memory.buffers == 4 * MIB
-    # When the last gradient is there: the gradient of the second layer's input lives on, no more.
+    # When the last gradient is complete, only the gradient of the second layer's input is left.
     assert memory.activations == profile.peak_beside_gradients() == ACTIVATION
 
 
@@ -199,7 +199,7 @@ def test_the_optimizer_of_sharded_parameters_has_less_to_do() -> None:
 def test_pairs_of_layers_are_split_by_columns_and_by_rows() -> None:
     split = split_tensors(layered(4), 2)
     # After the second and fourth layer forward; before the third one backward. The gradient of the
-    # first one's input is not asked for.
+    # first one's input is not needed.
     assert split.calls == {
         1: [("all_reduce", ACTIVATION)],
         3: [("all_reduce", ACTIVATION)],
@@ -257,7 +257,7 @@ def test_interleaved_stages_idle_less() -> None:
 
 @pytest.mark.parametrize(("ranks", "count"), [(2, 4), (4, 8)])
 def test_a_v_of_stages_idles_while_it_fills_and_no_longer(ranks: int, count: int) -> None:
-    # All parts take 1 s, those of the first stage, which has none for inputs, 0 and 2 s.
+    # All parts take 1 s; in the first stage, which computes none for inputs, 0 and 2 s.
     strategy = Pipeline(ranks, count, "zbv_zero_bubble", stages_per_rank=2)
     found = simulate(layered(2 * ranks), strategy, ranks, Costs.of(0.0, 1e30))
     before = Pipeline(ranks, count, "interleaved_1f1b", stages_per_rank=2)
@@ -334,7 +334,7 @@ def test_ranks_that_wait_take_a_part_of_a_core() -> None:
 def test_messages_between_stages_take_time_of_both_ranks() -> None:
     found = simulate(layered(2), Pipeline(2, 1), 2, overheads(sent=0.25, received=0.5))
     assert found.step_time == pytest.approx(6.0 + 2 * (0.25 + 0.5))
-    # Those of one rank hand over what the other one needs.
+    # The stages of one rank produce the inputs of the other one's.
     strategy = Pipeline(1, 1, "looped_bfs", stages_per_rank=2)
     assert simulate(layered(2), strategy, 1, overheads(sent=1.0, received=1.0)).step_time == 6.0
 

@@ -25,7 +25,8 @@ from plugrad.testing.cases import (
     seed_of,
 )
 
-# How the tensors of a call lie: by their number, their dimensions, and whether they are floats.
+# The placements of a call's tensors: by their number, their dimensions, and whether they are
+# floats.
 WAYS: dict[str, Any] = {
     "first": lambda number, ndim, floats: Shard(0),
     "summand": lambda number, ndim, floats: Partial() if floats else Replicate(),

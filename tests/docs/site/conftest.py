@@ -1,4 +1,4 @@
-"""Tests of the site that `make docs` has built; it runs them, and tells where the site is."""
+"""Tests of the site that `make docs` has built; it runs them, and passes the site's location."""
 
 from __future__ import annotations
 

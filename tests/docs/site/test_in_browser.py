@@ -43,7 +43,7 @@ def darkness(watched: Watched, selector: str) -> float:
 
 
 def alike(pages: list[Path]) -> list[Path]:
-    """Some of the pages that are made alike: one in a hundred, and those of the longest names."""
+    """Some of the generated pages: one in a hundred, and the pages with the longest names."""
     by_length = sorted(pages, key=lambda page: len(page.as_posix()))
     return [*by_length[::100], *by_length[-3:]]
 

@@ -1,4 +1,4 @@
-"""Links of the built site lead to files and anchors, also those of menus and generated pages."""
+"""Links of the built site lead to files and anchors, also in menus and generated pages."""
 
 from __future__ import annotations
 

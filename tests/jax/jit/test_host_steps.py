@@ -26,7 +26,7 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 
 
 def trained(optimizer: Callable[[Any], Any], backend: str | None) -> tuple[list[Any], Any]:
-    """What eight steps leave, of which the last ones have another rate; and the step."""
+    """The results of eight steps, the last ones with another rate; and the step."""
     plugrad.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.BatchNorm1d(12, momentum=0.3))
     model.append(nn.Linear(12, 3))
@@ -58,7 +58,7 @@ def test_training_is_that_of_the_step_as_it_is_written(name: str) -> None:
     for ours, theirs in zip(found, expected, strict=True):
         plugrad.testing.assert_close(ours, theirs, rtol=2e-4, atol=2e-5)
         assert ours.device.type == "cpu"
-    if name != "rmsprop":  # whose step is made of many operators with numbers
+    if name != "rmsprop":  # its step consists of many operators with numbers
         assert run.cache_info().hits > 0, run.explain()
 
 

@@ -1,4 +1,4 @@
-"""Data parallel training of models on JAX's arrays, whose views are no memory that is shared."""
+"""Data parallel training of models on JAX's arrays, where views do not share memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Training on arrays that are spread over a mesh, operator by operator and as a captured step.
 
-Oracle: the same training on one device, operator by operator. XLA adds up in another order when
-several devices take part, so results are equal to rounding.
+Oracle: the same training on one device, operator by operator. XLA sums in another order on several
+devices, so results are equal up to rounding.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def test_what_a_process_does_last_may_be_to_send(method: str) -> None:
     queue = context.Queue()
     child = context.Process(target=put_and_end, args=(queue,))
     child.start()
-    while not queue._reader.poll(60):  # type: ignore[attr-defined]  # it is there; nothing is read
+    while not queue._reader.poll(60):  # type: ignore[attr-defined]  # it exists
         pass
     assert child.is_alive()
     assert queue.get().tolist() == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""The memory that a worker's batches lie in: nothing is overwritten that somebody still has."""
+"""The memory of a worker's batches: memory that is still referenced is not overwritten."""
 
 from __future__ import annotations
 

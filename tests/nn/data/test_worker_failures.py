@@ -1,6 +1,6 @@
 """Errors and deaths of workers, and that no process and no memory is left behind.
 
-What ends a process runs in a program of its own, whose output is looked at: nobody may complain.
+Code that ends a process runs in a separate program, and its output must have no complaints.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def pids(batches):
 
 
 class Program:
-    """Runs programs, and knows their workers, whose ids they print in their first line."""
+    """Runs programs, and reads their workers' ids from their first line."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -297,7 +297,7 @@ def test_ctrl_c_ends_program_and_workers(program: Program) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGINT, told
-    # That of the main process only.
+    # Only the main process's.
     assert told.count("Traceback") == 1
     assert told.strip().endswith("KeyboardInterrupt")
     program.assert_gone(pids)
@@ -342,7 +342,7 @@ def test_a_worker_that_does_not_end_is_ended(program: Program) -> None:
 
 
 def test_a_fork_does_not_keep_workers_alive(program: Program) -> None:
-    """A child that lives on has the main process's ends of the pipes, but for a hook."""
+    """Without a hook, a child that survives would have the main process's ends of the pipes."""
     process = program.start(
         "batches = iter(DataLoader(Images(), 4, num_workers=2))\n"
         "next(batches)\n"

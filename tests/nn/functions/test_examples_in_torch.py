@@ -11,7 +11,7 @@ import pytest
 from plugrad.nn import functional
 
 FLAGS = doctest.NORMALIZE_WHITESPACE
-# PyTorch takes only matrices whose rows are multiples of 16 bytes.
+# PyTorch accepts only matrices with rows of a multiple of 16 bytes.
 ELSEWHERE = {"grouped_mm"}
 
 

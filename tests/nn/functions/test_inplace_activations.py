@@ -1,4 +1,4 @@
-"""`inplace=True`: the input is overwritten, and gradients are those of the activation."""
+"""`inplace=True`: the input is overwritten, and the gradients are correct."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_options_of_linear_cross_entropy_are_checked_as_in_torch(
         except ValueError as error:
             found.append(str(error).replace("plugrad", "torch"))
             continue
-        # PyTorch wants 16-bit inputs with a dtype.
+        # PyTorch requires a dtype for 16-bit inputs.
         if "acc_dtype" not in options:
             layer = library.nn.LinearCrossEntropyLoss(4, 3, options=made)
             assert layer(library.ones(2, 4), library.tensor([0, 2])).shape == ()

@@ -37,7 +37,7 @@ REST: dict[str, tuple[Any, ...]] = {
 TAKEN = {
     "calculate_gain": {"str"},
     "invert_permutation": {"NoneType"},
-    # They ask whether it is a module with parametrizations, and answer no, as in PyTorch.
+    # They check for a module with parametrizations and return False, as in PyTorch.
     "is_parametrized": set(WRONG),
     "transfer_parametrizations_and_params": set(WRONG),
     "type_before_parametrizations": set(WRONG),

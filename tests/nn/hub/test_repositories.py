@@ -1,7 +1,7 @@
 """hub.load, list and help: folders with a hubconf.py, and repositories of a local server.
 
-Oracle: PyTorch, for folders and for what it does with a copy that is there; for downloads, what the
-server has and what it was asked.
+Oracle: PyTorch, for folders and for its use of an existing copy; for downloads, the server's files
+and requests.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def archive(hubconf: str = HUBCONF, more: str = "") -> bytes:
 
 
 class Server:
-    """Answers by path, and what it was asked."""
+    """Answers by path; records the requests."""
 
     def __init__(self) -> None:
         branches = [{"name": "v1", "commit": {"sha": "abcdef"}}]

@@ -52,7 +52,7 @@ def inputs(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Any]:
 
 
 def attended(lib: Any, flex: Any, arrays: list[Any], mask: Any, **options: Any) -> list[Any]:
-    """The result, and what else was asked for."""
+    """The result, and the other requested results."""
     query, key, value = (lib.tensor(array) for array in arrays)
     block_mask = None
     if mask is not None:
@@ -96,7 +96,7 @@ def test_16_bits_are_weighed_in_32(theirs: Any, torch_oracle: Any) -> None:
 
 @pytest.mark.parametrize("mask", MASKS)
 def test_gradients(mask: Any) -> None:
-    """By finite differences; those of a tensor that the function for scores reads, too."""
+    """By finite differences, including a tensor that the function for scores reads."""
     rng = np.random.default_rng(0)
     shapes = (2, 2, 3, 2), (2, 2, 2, 2), (2, 2, 2, 1), (2, 2)
     arrays = [plugrad.tensor(rng.standard_normal(shape), requires_grad=True) for shape in shapes]

@@ -13,7 +13,7 @@ from plugrad.nn import global_hooks
 
 @pytest.fixture(autouse=True)
 def forgotten_kind(torch: Any) -> None:
-    """PyTorch remembers the kind of global hooks after they are gone."""
+    """PyTorch keeps the kind of global hooks after they are removed."""
     torch.nn.modules.module._global_is_full_backward_hook = None
 
 

@@ -34,8 +34,8 @@ WRONG = (
     *(f"lib.ones(2, 4, dtype=lib.{dtype})" for dtype in ("int64", "complex64", "float16")),
     *(f"lib.ones(2, 4, 5, 6, dtype=lib.{dtype})" for dtype in ("bool", "float64")),
 )
-# Where the kinds differ: both refuse, but for another of several reasons; or PyTorch takes what
-# its text says that it does not, such as an input without channels.
+# Where the kinds differ: both refuse, but for different reasons; or PyTorch accepts what its
+# message excludes, such as an input without channels.
 OTHER_REASONS = {
     *("AdaptiveMaxPool1d", "AvgPool2d", "BatchNorm1d", "CTCLoss", "Conv2d", "ConvTranspose2d"),
     *("ConvTranspose3d", "CrossEntropyLoss", "Dropout1d", "Dropout2d", "Dropout3d"),

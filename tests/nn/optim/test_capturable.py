@@ -69,10 +69,10 @@ def batches(library: Any) -> list[Any]:
 
 
 def captured(make: Callable[[list[Any]], Any]) -> list[Any]:
-    """Parameters after some steps, of which all but the first are one graph's runs."""
+    """Parameters after some steps; all except the first are runs of one graph."""
     parameters, step = training(plugrad, make)
     first, *rest = batches(plugrad)
-    step(first)  # the state is there afterwards
+    step(first)  # the state exists afterwards
     graph = plugrad.capture(step, rest[0])
     for x in rest:
         graph(x)

@@ -29,14 +29,14 @@ def run_me(word: str) -> str:
 
 
 class Runs:
-    """Pickled, it asks for a call of `run_me`."""
+    """Pickled, it requests a call of `run_me`."""
 
     def __reduce__(self) -> Any:
         return run_me, ("gotcha",)
 
 
 class RunsShell:
-    """Pickled, it asks for a command."""
+    """Pickled, it requests a command."""
 
     def __reduce__(self) -> Any:
         return os.system, ("true",)
@@ -98,7 +98,7 @@ def test_names_are_listed_without_running_them() -> None:
     assert not any(name.startswith(("torch.", "collections.")) for name in names)
 
 
-# Pickles, most of which Python itself would execute or choke on.
+# Pickles; Python itself would execute most of them or fail on them.
 REDUCE_GLOBAL = b"\x80\x02cbuiltins\neval\nX\x04\x00\x00\x001+1q\x85R."
 
 
@@ -192,7 +192,7 @@ def tensor_pickle(
     """A tensor on a storage with the given layout, as a file would describe it."""
 
     class Identifier:
-        """Stands for the storage."""
+        """A placeholder for the storage."""
 
     class Call:
         def __reduce__(self) -> Any:

@@ -1,4 +1,4 @@
-"""What load and save are told besides the file: devices, mapping, byte order, checksums, pickle."""
+"""Options of load and save: devices, mapping, byte order, checksums, pickle."""
 
 from __future__ import annotations
 

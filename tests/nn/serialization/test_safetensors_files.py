@@ -258,7 +258,7 @@ def test_nesting_up_to_a_hundred_levels_survives() -> None:
 
 
 def containing_itself() -> list[Any]:
-    """A list, a dict and a list in a tuple of which each contains itself."""
+    """A list, a dict and a list in a tuple that each contain themselves."""
     in_list: list[Any] = [1]
     in_list.append(in_list)
     in_dict: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Asks for more memory than there is."""
+"""Requests more memory than available."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A scheduler whose threads are coroutines of one thread: a switch costs less than a microsecond.
+"""A scheduler with coroutines of one thread in place of threads: a switch costs less than a
+microsecond.
 
-A program sees no difference. Each coroutine has a `LocalState` and a choice of devices of its own,
-which are put in place when it goes on. With the operating system's threads a switch costs ten
-microseconds, and a hundred times that where the machine is busy.
+Programs behave the same. Each coroutine has its own `LocalState` and choice of devices, which are
+installed when it continues. With the operating system's threads a switch costs ten microseconds,
+and a hundred times that on a busy machine.
 """
 
 from __future__ import annotations

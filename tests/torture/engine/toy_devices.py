@@ -46,7 +46,7 @@ class _Queue(DeviceQueue):
 
 
 class _PlainBackend(ToyBackend):
-    """Devices whose queues note nothing."""
+    """Devices with queues that record nothing."""
 
     def make_queue(self, index: int) -> DeviceQueue:
         return _Queue()

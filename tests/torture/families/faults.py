@@ -87,7 +87,7 @@ class _Scheduler(Coroutines):
 
 
 class _Case:
-    """Passes, some of which fail."""
+    """Passes; some of them fail."""
 
     def __init__(self, seed: int) -> None:
         have_toy_devices()

@@ -29,7 +29,7 @@ _KEYS = ("a", "b.c", "", "__metadata__", "0", 0, -1, "weight", "ü", "a\nb", "a"
 _PLAIN = (None, True, False, 0, -1, 1 << 70, 0.5, float("inf"), -0.0, "", "text", "ü\0\n", 1e300)
 _REFUSED = ("{1, 2}", "object()", "b'x'", "1j", "{(1, 2): 3}", "{None: 1}", "{True: 1}", "range(3)")
 _LOOPS = ("loop", "loop[0]", "deep")
-# EOFError is that of an empty file, as in PyTorch.
+# An empty file raises EOFError, as in PyTorch.
 _CLEAR = (TypeError, ValueError, RuntimeError, OSError, NotImplementedError, EOFError)
 
 
@@ -151,7 +151,7 @@ def _difference(saved: Any, loaded: Any) -> str | None:
     return None if saved == loaded or saved != saved else f"{saved!r} as {loaded!r}"
 
 
-# Files that nobody wrote with save.
+# Files that were not written by save.
 
 _LOAD = """\
 import io, plugrad

@@ -23,7 +23,7 @@ def _names() -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "torture_leaks"}
     exec(compile(PREAMBLE, "<torture>", "exec"), names)
     gc.collect()
-    gc.freeze()  # what is there now is not counted
+    gc.freeze()  # existing objects are not counted
     return names
 
 

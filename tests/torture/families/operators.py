@@ -47,7 +47,7 @@ _RANDOM = (
 
 @dataclass
 class Call:
-    """A call that both libraries can be asked for."""
+    """A call that both libraries can run."""
 
     op: str
     torch_op: str
@@ -221,7 +221,7 @@ def perform(call: Call, lib: Any) -> Outcome:
         args = (args[0].clone(), *args[1:])
     out = None
     if call.out is not None:
-        # In memory that PyTorch may resize, which that of an array is not.
+        # In memory that PyTorch may resize, unlike an array's memory.
         out = call.out.make(lib).detach().clone().requires_grad_(call.out.requires_grad)
     try:
         if call.form in ("method", "inplace"):

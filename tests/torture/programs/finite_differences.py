@@ -1,4 +1,4 @@
-"""Whose gradient is right, ours or PyTorch's: finite differences in double precision."""
+"""Decides whether our gradient or PyTorch's is right: finite differences in double precision."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from plugrad.testing.random_programs import Program, Stage
 STEP = 2e-3
 SMALL = 1e-6  # as wide as the place of a kink is looked for
 # How often the step is taken, and with which weight: a rule of sixth order, which in double
-# precision tells a gradient from one that was computed in single precision.
+# precision distinguishes a gradient from one that was computed in single precision.
 RULE = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
 _PASSES = ("backward", "grad(", "hook")
 _CUTS = ("detach", ".data", "no_grad", "inference", "requires_grad", ".apply(")
-"""What makes a gradient another one than that of the values."""
+"""Code that makes a gradient differ from the values' derivative."""
 _FLOATING = ("'float64'", "'complex128'")
 _BACKWARD = re.compile(r"^(?P<root>(?!lib\.).+)\.backward\((?P<given>.*)\)$")
 _LISTS = re.compile(r"^lib\.autograd\.backward\((?P<lists>.*)\)$")
 
 
 def verdict(program: Program, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """Which run's gradients of the leaves finite differences agree with.
+    """The run with gradients of the leaves that agree with finite differences.
 
-    They can tell if the program has one backward pass, at its end, and leaves in double precision;
-    `ours` and `theirs` are the variables as `run_program` gives them.
+    This can be decided if the program has one backward pass, at its end, and leaves in double
+    precision; `ours` and `theirs` are the variables as `run_program` gives them.
     """
     *before, last = program.statements
     if any(word in s.text for s in before for word in (*_PASSES, *_CUTS)):
@@ -63,7 +63,8 @@ def _leaves(before: list[Any]) -> list[str]:
 
 
 def contradicts(program: Program, ours: dict[str, Any]) -> bool:
-    """Whether a gradient differs from finite differences, in double precision, if they can tell."""
+    """Whether a gradient differs from finite differences, in double precision, if this can be
+    decided."""
     *before, last = program.statements
     if any(word in s.text for s in before for word in _PASSES):
         return False

@@ -1,9 +1,9 @@
-"""Expressions that random programs are made of.
+"""Expressions from which random programs are composed.
 
 Each has one letter per operand: `f` a real floating point tensor, `c` a real or complex one, `i`
-integers, `b` bools, `a` anything. A digit behind it is the least number of dimensions. What plugrad
-does not have is left out. So is what PyTorch itself gets wrong (docs/reliability.md), and which of
-equal elements is meant where neither library says.
+integers, `b` bools, `a` anything. A digit behind it is the least number of dimensions. Operators
+that plugrad lacks are left out, and so are PyTorch's own errors (docs/reliability.md), and choices
+among equal elements that both libraries leave undefined.
 """
 
 # ruff: noqa: E501  # a table

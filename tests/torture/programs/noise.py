@@ -1,4 +1,4 @@
-"""Noise in all that PyTorch computes: a result that it changes tells nothing."""
+"""Noise in all of PyTorch's computations: a result that changes with it proves nothing."""
 
 from __future__ import annotations
 

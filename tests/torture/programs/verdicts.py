@@ -51,7 +51,8 @@ class Parted:
         return run_program(self.program, plugrad)
 
     def raised_by(self, name: str) -> bool:
-        """Whether a variable whose name begins with a letter of `name` is what is written to."""
+        """Whether the variable that is written to has a name that begins with a letter of
+        `name`."""
         statement = self.statement()
         found = None if statement is None else re.search(r"\b([a-z])\d+\b", statement.text)
         return found is not None and found[1] in name
@@ -92,7 +93,7 @@ def hides_a_write(parted: Parted) -> bool:
 
 
 def first_other_layout(program: Program) -> Statement | None:
-    """The first statement of which a result lies in memory otherwise than in PyTorch."""
+    """The first statement with a result that has another memory layout than in PyTorch."""
     ours, theirs = _strides(program, plugrad), _strides(program, torch)
     for mine, other, statement in zip(ours, theirs, program.statements, strict=True):
         for name in mine:
@@ -102,12 +103,12 @@ def first_other_layout(program: Program) -> Statement | None:
 
 
 def only_layout_decides(parted: Parted) -> bool:
-    """Whether the libraries agree as soon as results lie in order, of several operands or of a
-    reduction.
+    """Whether the libraries agree if results of several operands, or of a reduction, are
+    contiguous.
 
-    Of operands that lie in memory in different ways PyTorch's results follow the first, those of
-    NumPy none; likewise where dimensions of a turned tensor are reduced. What is a view, and what
-    a copy, then depends on it.
+    If operands have different layouts, PyTorch's results follow the first one, NumPy's none; the
+    same holds if dimensions of a transposed tensor are reduced. What is a view, and what a copy,
+    then depends on it.
     """
     program = parted.program
     for _ in program.statements:

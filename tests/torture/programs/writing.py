@@ -128,7 +128,7 @@ def pick(
     """Operands, rather new ones.
 
     Args:
-        ordered: only those whose elements certainly lie in order.
+        ordered: only operands that are certainly contiguous.
     """
     found = []
     for kind in kinds:
@@ -219,7 +219,7 @@ def write(draft: Draft, choice: Choice) -> None:
         for variable in draft.variables:
             if variable.memory == target.memory and not variable.is_integer:
                 variable.needs_grad = True
-                # An operator in place may be made of others than PyTorch's.
+                # An in-place operator may be composed of other operators than PyTorch's.
                 variable.node = False
     if results and results[0].shares and form.startswith("{0}."):
         target.shape = results[0].shape

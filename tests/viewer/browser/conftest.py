@@ -16,7 +16,7 @@ from tests.browser import PATIENCE, chromium
 
 
 class Viewer:
-    """A page that is open, and what its tests ask of it."""
+    """An open page, with the queries that tests need."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -32,7 +32,7 @@ class Viewer:
 
     @property
     def at(self) -> int:
-        """After how many events the replay stands."""
+        """The number of events after which the replay has stopped."""
         return int(self.page.get_by_test_id("page").get_attribute("data-at") or "-1")
 
     @property
@@ -53,7 +53,7 @@ class Viewer:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until what was asked for is on the screen."""
+        """Wait until the requested state is on the screen."""
         self.page.evaluate(
             "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))"
         )
@@ -71,7 +71,7 @@ class Viewer:
         assert came, condition
 
     def graph(self, question: str) -> Any:
-        """Ask Cytoscape, which is `cy`, what it shows."""
+        """Read from Cytoscape (`cy`) what it shows."""
         holder = "document.querySelector('.graph-canvas')._cyreg.cy"
         return self.page.evaluate(f"() => {{ const cy = {holder}; return {question}; }}")
 

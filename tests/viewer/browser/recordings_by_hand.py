@@ -1,4 +1,4 @@
-"""Recordings made by hand for the tests of the page: layers in modules, and an engine that counts.
+"""Handwritten recordings for the tests of the page: layers in modules, and an engine that counts.
 
 Everything is computed from the number of layers, so a test knows what the page must show.
 """

@@ -14,7 +14,7 @@ Opened = Callable[..., Viewer]
 
 
 def recorded() -> dict[str, Any]:
-    """x is changed in place twice, then weight's gradient is asked for, and a product fails."""
+    """x is changed in place twice, then weight's gradient is requested, and a product fails."""
     weight = plugrad.ones(2, requires_grad=True)
     x = plugrad.ones(2).add_(1).add_(1)
     recording = plugrad.viewer.record()

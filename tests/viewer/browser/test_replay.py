@@ -129,7 +129,7 @@ def test_queues_counts_and_buffers(viewer: Viewer) -> None:
     viewer.seek(first)
     row = viewer.page.locator(".row.buffer", has_text=name)
     assert "waits for 1" in row.inner_text()
-    assert row.get_by_label("1 of 2 gradients have come").count() == 1
+    assert row.get_by_label("1 of 2 gradients have arrived").count() == 1
 
 
 def test_gradients_arrive_at_leaves(viewer: Viewer) -> None:
@@ -160,7 +160,7 @@ def test_details_tell_what_a_node_has_saved(viewer: Viewer) -> None:
     assert re.search(r"self\s+32 × 8\s+float32\s+1 KiB", text)
     assert "1 KiB held now" in text
     viewer.press("End")
-    assert "let go" in details.inner_text()
+    assert "released" in details.inner_text()
     details.get_by_role("button", name="AddBackward0").click()
     assert viewer.page.get_by_role("heading", name="AddBackward0").is_visible()
     viewer.press("Escape")

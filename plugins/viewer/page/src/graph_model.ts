@@ -4,7 +4,7 @@ import type { Recording } from "./format.ts";
 
 export interface Box {
   id: string;
-  /** The nodes that the box stands for: one, or those of a collapsed module. */
+  /** The nodes in the box: one, or the nodes of a collapsed module. */
   nodes: number[];
   module: number;
   /** Set if the box is a collapsed module. */
@@ -24,7 +24,7 @@ export interface Arrow {
   id: string;
   source: string;
   target: string;
-  /** How many edges of the graph it stands for. */
+  /** The number of the graph's edges that it represents. */
   edges: number;
 }
 
@@ -81,7 +81,7 @@ export function drawing(recording: Recording, collapsed: ReadonlySet<number>, wi
 const WIDEST_GAP = 200;
 const HIGHEST_GAP = 110;
 
-/** Move boxes together where nothing lies between them. Their order along the axis stays. */
+/** Move boxes together where nothing is between them. Their order along the axis stays. */
 function closeGaps(boxes: Box[], axis: "x" | "y", widest: number): void {
   const order = [...boxes].sort((a, b) => a[axis] - b[axis]);
   let [before, shift] = [order[0]?.[axis] ?? 0, 0];
@@ -114,7 +114,7 @@ function frames(recording: Recording, boxes: Box[]): Frame[] {
     const module = box.collapsed ? recording.modules[box.module].parent : box.module;
     box.parent = frameOf(module);
   }
-  // Parents first, as the graph library wants them.
+  // Parents first, as the graph library requires.
   return [...found.values()].sort((a, b) => a.module - b.module);
 }
 
@@ -143,7 +143,7 @@ export function modulesWithNodes(recording: Recording): number[] {
 }
 
 /** The modules that "collapse all" collapses: the innermost ones that contain others' work,
- * which are the direct children of containers. Here: every named module whose parent is the root. */
+ * which are the direct children of containers. Here: every named module with the root as its parent. */
 export function topModules(recording: Recording): number[] {
   return modulesWithNodes(recording).filter((module) => {
     const { name, parent } = recording.modules[module];

@@ -58,7 +58,7 @@ export function lanes(recording: Recording): Lane[] {
 export interface Bar extends Span {
   x: number;
   width: number;
-  /** How many spans the bar stands for: those that are narrower than a pixel are joined. */
+  /** The number of spans in the bar: spans narrower than a pixel are joined. */
   spans: number;
 }
 
@@ -91,7 +91,7 @@ export interface Level {
   peak: number;
 }
 
-/** Bytes over time: of each device, and of what is saved for backward. */
+/** Bytes over time: of each device, and of tensors saved for backward. */
 export function memory(recording: Recording): Level[] {
   const levels = new Map<string, Level>();
   const add = (name: string, time: number, value: number) => {

@@ -1,4 +1,4 @@
-// The recording lies in the page as JSON; if it is long, as gzip in base64.
+// The page contains the recording as JSON or, if it is long, as gzip in base64.
 
 import type { Recording } from "./format.ts";
 

@@ -1,4 +1,4 @@
-// Starts the page: reads the recording that lies in it, then shows it.
+// Starts the page: reads the embedded recording, then shows it.
 
 import { render } from "preact";
 import "./style.css";

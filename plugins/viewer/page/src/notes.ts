@@ -29,13 +29,13 @@ export const CONCEPTS: Record<string, Concept> = {
   dispatcher: {
     title: "Dispatcher",
     part: "dispatch",
-    text: "An operator has no code of its own. The dispatcher looks at the keys of the arguments (their device, whether they need gradients, transforms that are on) and picks a kernel by the key with the highest priority.",
+    text: "An operator has no code of its own. The dispatcher reads the keys of the arguments (their device, whether they need gradients, active transforms) and selects the kernel of the key with the highest priority.",
     article: DEEP_DIVE,
   },
   keys: {
     title: "Dispatch keys",
     part: "dispatch",
-    text: "Each layer of the ladder is a key, the highest in the call's key set that has a kernel. The kernel of the Autograd key makes the node, then calls the operator again below itself: a redispatch. The key at the bottom belongs to the backend, and its kernel computes.",
+    text: "Each layer of the ladder is a key, the highest in the call's key set that has a kernel. The kernel of the Autograd key makes the node, then calls the operator again below itself: a redispatch. The key at the bottom belongs to the backend; its kernel computes the result.",
     article: DEEP_DIVE,
   },
   call_end: {
@@ -53,19 +53,19 @@ export const CONCEPTS: Record<string, Concept> = {
   node: {
     title: "The graph grows",
     part: "graph",
-    text: "A differentiable call adds a node that knows how to compute the gradients of its inputs. Its edges (next_functions) lead to the nodes that made the inputs, so the graph points from the loss to the leaves.",
+    text: "A differentiable call adds a node that computes the gradients of its inputs. Its edges (next_functions) lead to the nodes that made the inputs, so the graph points from the loss to the leaves.",
     article: CONSTRUCTED,
   },
   accumulate: {
     title: "AccumulateGrad",
     part: "leaf",
-    text: "A leaf is a tensor that nobody computed, such as a parameter. It gets a node that has no edges: AccumulateGrad, which adds each gradient that arrives to .grad.",
+    text: "A leaf is a tensor that was not computed by an operator, such as a parameter. It gets a node without edges: AccumulateGrad, which adds each gradient that arrives to .grad.",
     article: DEEP_DIVE,
   },
   saved: {
     title: "Saved variables",
     part: "memory",
-    text: "The derivative needs values of the forward pass: inputs, the result, a mask. The node saves them, with their version, so that a change in place between forward and backward is noticed. They keep memory in use until the node has run.",
+    text: "The derivative needs values of the forward pass: inputs, the result, a mask. The node saves them, with their version, so that a change in place between forward and backward is detected. They keep memory in use until the node has run.",
     article: DEEP_DIVE,
   },
   backward: {
@@ -77,37 +77,37 @@ export const CONCEPTS: Record<string, Concept> = {
   reentrant: {
     title: "Reentrant backward",
     part: "engine",
-    text: "A node that runs has called backward() itself, as checkpointing does. The engine makes a graph task inside of the other one and goes on with the outer task when the inner one has ended.",
+    text: "A running node has called backward() itself, as checkpointing does. The engine makes a graph task inside of the other one and continues the outer task when the inner one has ended.",
     article: EXECUTED,
   },
   dependencies: {
     title: "Dependency counting",
     part: "engine",
-    text: "Before anything runs, the engine walks the graph from the roots and counts for each node how many edges lead to it. A node may run only when it has got a gradient over each of them.",
+    text: "Before anything runs, the engine walks the graph from the roots and counts for each node how many edges lead to it. A node runs only after a gradient has arrived over each of them.",
     article: EXECUTED,
   },
   ready: {
     title: "Ready queue",
     part: "engine",
-    text: "A node whose count is zero goes to the ready queue of its device. Of the nodes in a queue the one with the highest sequence number comes first: the one that was made last in forward. AccumulateGrad has the highest number of all, UINT64_MAX.",
+    text: "A node whose count is zero goes to the ready queue of its device. The node in a queue with the highest sequence number comes first: it was made last in forward. AccumulateGrad has the highest number of all, UINT64_MAX.",
     article: EXECUTED,
   },
   pop: {
     title: "A thread takes a task",
     part: "engine",
-    text: "Each device has a thread that takes tasks from its ready queue. Nodes of the CPU run on the thread that called backward() unless another was asked for.",
+    text: "Each device has a thread that takes tasks from its ready queue. Nodes of the CPU run on the thread that called backward().",
     article: EXECUTED,
   },
   capture: {
     title: "A gradient is captured",
     part: "engine",
-    text: "grad(inputs=...) asks for the gradients of some tensors. The graph task notes in exec_info which nodes lead to them, and keeps each gradient among its captured variables. For a leaf this happens instead of AccumulateGrad, so .grad stays as it is.",
+    text: "grad(inputs=...) requests the gradients of some tensors. The graph task records in exec_info which nodes lead to them, and keeps each gradient among its captured variables. For a leaf this replaces AccumulateGrad, so .grad does not change.",
     article: EXECUTED,
   },
   run: {
     title: "A node runs",
     part: "engine",
-    text: "The thread takes the sums out of the node's input buffer, calls hooks, and lets the node compute the gradients of its inputs from the gradient of its output. The formula calls operators, which go through the dispatcher like all others.",
+    text: "The thread takes the sums from the node's input buffer and calls hooks. Then the node computes the gradients of its inputs from the gradient of its output. The formula calls operators, which go through the dispatcher like all others.",
     article: EXECUTED,
   },
   ran: {
@@ -119,25 +119,25 @@ export const CONCEPTS: Record<string, Concept> = {
   buffer: {
     title: "Input buffer",
     part: "engine",
-    text: "A gradient waits in the input buffer of the next node until that node is ready. A tensor that was used twice gets two gradients: they are added up here.",
+    text: "A gradient waits in the input buffer of the next node until that node is ready. A tensor that was used twice gets two gradients, which are added here.",
     article: EXECUTED,
   },
   count: {
     title: "A count goes down",
     part: "engine",
-    text: "One gradient less to wait for. At zero, the node is pushed to a ready queue.",
+    text: "The node waits for one gradient less. At zero, it is pushed to a ready queue.",
     article: EXECUTED,
   },
   hook: {
     title: "Hook",
     part: "engine",
-    text: "A function of the program that the engine calls: before a node runs, after it, on a tensor's gradient, or after a leaf has accumulated. It may look at gradients or replace them.",
+    text: "A function of the program that the engine calls: before a node runs, after it, on a tensor's gradient, or after a leaf has accumulated. It may read gradients or replace them.",
     article: EXECUTED,
   },
   free: {
-    title: "Saved variables are let go",
+    title: "Saved variables are released",
     part: "memory",
-    text: "After a node has run, what it saved is released, unless retain_graph=True. So memory falls during backward, and a second backward through the same graph is an error.",
+    text: "After a node has run, its saved variables are released, unless retain_graph=True. So memory falls during backward, and a second backward through the same graph is an error.",
     article: EXECUTED,
   },
   grad: {
@@ -149,7 +149,7 @@ export const CONCEPTS: Record<string, Concept> = {
   backward_end: {
     title: "backward() ends",
     part: "engine",
-    text: "No task of this graph task is left, in any queue or thread. The call returns.",
+    text: "All tasks of this graph task have ended. The call returns.",
     article: EXECUTED,
   },
   memory: {
@@ -169,7 +169,7 @@ export interface Note {
   concept: Concept;
 }
 
-/** What the event at which the replay stands is about. `state` is the one after the event. */
+/** The note about the event at the replay's position. `state` is the state after the event. */
 export function note(recording: Recording, state: State): Note {
   const event = recording.events[state.at - 1];
   if (!event) return { sentence: "Before the first event.", concept: CONCEPTS.start };
@@ -224,7 +224,7 @@ function sentence(recording: Recording, state: State, event: Event): string {
     case "backward":
       return `backward() starts from ${event.roots.map((root) => nodeTitle(recording, root)).join(", ")}.`;
     case "dependencies":
-      return `The engine counts what ${count(event.counts.length, "node")} will wait for.`;
+      return `The engine counts the gradients that ${count(event.counts.length, "node")} will wait for.`;
     case "ready":
       return `${title} goes to the ready queue ${event.q}.`;
     case "pop":
@@ -237,7 +237,7 @@ function sentence(recording: Recording, state: State, event: Event): string {
       return `${title} has run, in ${time(state, event.n)}.`;
     case "buffer":
       return event.sum
-        ? `A further gradient for ${title} is added up in its input ${event.i}.`
+        ? `Another gradient for ${title} is added in its input ${event.i}.`
         : `A gradient of ${bytes(event.bytes)} waits in input ${event.i} of ${title}.`;
     case "count":
       return event.left
@@ -246,7 +246,7 @@ function sentence(recording: Recording, state: State, event: Event): string {
     case "hook":
       return `A ${event.what} hook is called on ${title}: ${event.name}.`;
     case "free":
-      return `${title} lets go of ${bytes(event.bytes)}.`;
+      return `${title} releases ${bytes(event.bytes)}.`;
     case "grad":
       return `${event.label || title} has its gradient, ${bytes(event.bytes)}.`;
     case "backward_end":

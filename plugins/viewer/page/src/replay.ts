@@ -22,7 +22,7 @@ export class Replay {
     this.snapshots.push(this.state.copy());
   }
 
-  /** Make `state` what is true after the first `at` events. */
+  /** Set `state` to the state after the first `at` events. */
   seek(at: number): State {
     const goal = Math.max(0, Math.min(this.length, Math.round(at)));
     const nearest = Math.min(Math.floor(goal / this.distance), this.snapshots.length - 1);
@@ -59,7 +59,7 @@ export function stepFrom(recording: Recording, at: number, direction: 1 | -1, mo
 
 const BEGINNINGS: ReadonlySet<string> = new Set(["call", "backward", "dependencies", "run", "backward_end", "optimizer"]);
 
-/** Where a time in microseconds lies: after how many events. */
+/** The number of events before a time in microseconds. */
 export function atTime(recording: Recording, time: number): number {
   let low = 0;
   let high = recording.events.length;

@@ -1,8 +1,8 @@
-// What is true after a number of events. Every panel reads this, and only `apply` changes it.
+// The state after a number of events. Every panel reads it, and only `apply` changes it.
 
 import type { Event, Recording } from "./format.ts";
 
-/** How far a node is. The order is that of its life. */
+/** The status of a node, in the order of its life. */
 export const Status = { Absent: 0, Made: 1, Waiting: 2, Ready: 3, Running: 4, Done: 5 } as const;
 
 export interface Filling {
@@ -33,7 +33,7 @@ export class State {
   at = 0;
   time = 0;
   status: Uint8Array;
-  /** Gradients that a node waits for still; -1 before they are counted. */
+  /** Gradients that a node still waits for; -1 before they are counted. */
   left: Int32Array;
   wants: Int32Array;
   saved: Float64Array;
@@ -208,7 +208,7 @@ export class State {
 
   private move(node: number, to: number): void {
     const from = this.status[node];
-    // A node of which nothing was recorded before, for example of a graph that was there already.
+    // A node without earlier events, for example of a graph from before the recording.
     if (from === Status.Absent) this.nodes += 1;
     if (from === Status.Done) this.done -= 1;
     if (to === Status.Done) this.done += 1;
@@ -226,7 +226,7 @@ function copied<V extends object>(map: Map<number, V>): Map<number, V> {
   return new Map([...map].map(([key, value]) => [key, { ...value }]));
 }
 
-/** The state of a graph alone: every node is there. */
+/** The state of a graph alone: every node exists. */
 export function finished(recording: Recording): State {
   const state = new State(recording.nodes.length);
   recording.nodes.forEach((node, number) => {

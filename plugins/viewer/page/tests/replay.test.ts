@@ -125,7 +125,7 @@ test("a queue has what is ready and not taken", () => {
   assert.deepEqual(replay.seek(19).queues.get("cpu"), []);
 });
 
-test("saved bytes are let go, gradients arrive", () => {
+test("saved bytes are released, gradients arrive", () => {
   const replay = new Replay(small());
   assert.equal(replay.seek(5).savedBytes, 100);
   assert.equal(replay.seek(21).savedBytes, 0);
@@ -259,5 +259,5 @@ test("every event has a sentence and a concept", () => {
     assert.match(sentence, /^[^{}]+\.$/);
     assert.ok(concept.text, `no concept at ${at}`);
   }
-  assert.match(note(recording, replay.seek(23)).sentence, /added up in its input 0/);
+  assert.match(note(recording, replay.seek(23)).sentence, /added in its input 0/);
 });

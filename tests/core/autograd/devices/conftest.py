@@ -29,7 +29,7 @@ def watchdog() -> Iterator[None]:
 
 
 def stop_threads() -> None:
-    """End the engine's threads; `stop` itself does not wait for those of the pool."""
+    """End the engine's threads; `stop` itself does not wait for the pool's threads."""
     ENGINE.stop()
     for thread in threading.enumerate():
         if thread.name.startswith("plugrad-reentrant"):
@@ -38,8 +38,8 @@ def stop_threads() -> None:
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """No other backend has streams, of which every pass would take notice: CUDA's may be active
-    because some test asked for it."""
+    """Deactivate other backends with streams, because every pass would order them: CUDA's may be
+    active from another test."""
     others = [active.backend for active in active_backends() if active.streams]
     for backend in others:
         deactivate_backend(backend.name)
@@ -61,7 +61,7 @@ def toy(alone: None) -> Iterator[ToyBackend]:
 
 @pytest.fixture
 def late() -> Iterator[LateBackend]:
-    """The backend "late": its devices work asynchronously and check that everybody waits."""
+    """The backend "late": its devices work asynchronously and check that all readers wait."""
     stop_threads()
     backend = LateBackend()
     activate_backend(backend)

@@ -1,4 +1,4 @@
-"""Pieces of graphs whose backward pass does what a test wants, on the device it wants."""
+"""Parts of graphs with a backward pass that runs a test's code on a chosen device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def leaf(device: str, *values: float) -> Any:
 
 
 class Then(plugrad.autograd.Function):
-    """The identity; its backward calls `function(grad)`, whose result, if any, is the gradient."""
+    """The identity; its backward calls `function(grad)`, and a result replaces the gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, function: Callable[[Any], Any]) -> Any:
@@ -32,7 +32,7 @@ class Then(plugrad.autograd.Function):
 
 
 def then(x: Any, function: Callable[[Any], Any]) -> Any:
-    """`x`, whose gradient passes `function` on its way."""
+    """`x`; its gradient passes through `function`."""
     return Then.apply(x, function)
 
 

@@ -232,7 +232,7 @@ def test_a_failed_pass_keeps_nothing_alive(toy: ToyBackend) -> None:
             z.sum().backward()
         gone = weakref.ref(y)
         del y, z
-        (leaf("toy:0").to("toy:1") * 2).sum().backward()  # the threads have let go of their tasks
+        (leaf("toy:0").to("toy:1") * 2).sum().backward()  # the threads have released their tasks
         assert gone() is None
     finally:
         gc.enable()

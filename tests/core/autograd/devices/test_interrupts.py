@@ -40,7 +40,7 @@ class Alarm:
             raise KeyboardInterrupt
 
     def interrupt(self) -> None:
-        """Ring until the main thread has heard it; to be called from another one.
+        """Send signals until the main thread has handled one; call it from another thread.
 
         A signal that comes just before a thread begins to wait only works when it ends to.
         """

@@ -1,4 +1,4 @@
-"""Devices work asynchronously: the engine asks their queues to wait for each other.
+"""Devices work asynchronously: the engine makes their queues wait for each other.
 
 The oracle is the backend "late", which fails whenever a stream uses what it has not waited for.
 """
@@ -54,7 +54,7 @@ def test_a_chain_on_one_device(own_streams: LateBackend) -> None:
 
 
 def test_what_the_caller_asked_for_comes_first_on_every_device(own_streams: LateBackend) -> None:
-    # The thread of late:0 is started by that of late:1, and must wait for the caller even so.
+    # The thread of late:1 starts the thread of late:0, which must still wait for the caller.
     x = values("late:0", 2.0)
     y = x * x  # saves a result of the caller's stream
     (y.to("late:1") * 3).sum().backward()
@@ -86,7 +86,7 @@ def test_a_diamond_across_devices(own_streams: LateBackend) -> None:
 
 
 class Mover(plugrad.autograd.Function):
-    """A copy to another device, the gradient of which is computed by the device it comes from."""
+    """A copy to another device; the source's device computes its gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, device: str) -> Any:
@@ -128,7 +128,7 @@ def test_what_the_host_s_nodes_ask_of_a_device_comes_first(own_streams: LateBack
         def backward(ctx: Any, *grads: Any) -> Any:
             return on_the_host(grads[0])
 
-    own = shared * 7  # its gradient is there before the host's
+    own = shared * 7  # its gradient arrives before the host's
     (FromHost.apply(shared) + (own * 2).to("cpu")).sum().backward()
     assert (x.grad * 1).tolist() == [4.0 * (3.0 + 14.0)]
 
@@ -208,7 +208,7 @@ def test_reentrant_passes(late: LateBackend, outer: str, inner: str) -> None:
 @pytest.mark.parametrize("outer", ["late:0", "cpu"])
 @pytest.mark.parametrize("inner", ["late:0", "late:1"])
 def test_passes_that_another_thread_takes_over(late: LateBackend, outer: str, inner: str) -> None:
-    # Deeper than one stack goes, so that threads of the pool stand in for those that wait.
+    # Deeper than one stack allows, so that threads of the pool replace the waiting ones.
     depth = engine_module.MAX_DEPTH + 5
 
     def work(level: int) -> Any:

@@ -1,4 +1,4 @@
-"""Random programs whose tensors are on several devices give the values they have on one."""
+"""Random programs with tensors on several devices give the same values as on one."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from tests.core.autograd.together import run_together
 
 
 def nest(devices: list[str], levels: int, at_the_end: Callable[[], None]) -> Any:
-    """What a node does: run a pass on the next device, whose node does the same, and so on.
+    """A node's work: run a pass on the next device, where a node does the same, and so on.
 
-    Returns the gradient of the outermost leaf, in which every level counts.
+    Returns the gradient of the outermost leaf, to which every level contributes.
     """
 
     def node(level: int) -> Callable[[Any], Any]:
@@ -107,7 +107,7 @@ def test_devices_that_wait_for_each_other_in_the_pool(toy: ToyBackend) -> None:
 
 
 def test_a_waiting_device_goes_on_with_other_passes(toy: ToyBackend) -> None:
-    # The first pass' node on toy:0 waits for toy:1, whose node waits for a pass that another
+    # The first pass's node on toy:0 waits for toy:1, where a node waits for a pass that another
     # thread runs on toy:0.
     x = leaf("toy:0")
 

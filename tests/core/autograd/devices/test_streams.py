@@ -38,7 +38,7 @@ def streams() -> Iterator[StreamsBackend]:
 
 @contextmanager
 def on(stream: ChosenStream, index: int = 0) -> Iterator[ChosenStream]:
-    """Work on a stream, after what was asked for before; afterwards nobody waits for it."""
+    """Work on a stream, after the earlier work; no stream waits for it afterwards."""
     backend = stream.backend
     before = backend.current_stream(index)
     stream.wait_event(before.record_event())
@@ -223,7 +223,8 @@ def test_memory_that_another_stream_still_reads_is_not_handed_out(streams: Strea
     with on(side):
         last = x.exp()
     wait_for(side)
-    # The gradient of `last` is made here, read there, given back; then that of `first` is made.
+    # The gradient of `last` is made here, read there and freed; then the gradient of `first` is
+    # made.
     total = (first * 2).sum() + (last * 2).sum()
     total.backward()
     (x.grad * 1).tolist()

@@ -1,4 +1,4 @@
-"""Many threads and many passes: no lost gradient, no lost error, and no thread that waits for ever.
+"""Many threads and many passes: no lost gradient, no lost error, and no thread that waits forever.
 
 Values are small integers in float64, so that sums are exact in any order.
 """

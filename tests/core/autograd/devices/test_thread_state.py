@@ -20,7 +20,7 @@ from tests.core.autograd.devices.toy import ToyBackend
 from tests.core.autograd.together import run_together
 
 PLACES = ["cpu", "toy:0"]
-HARMLESS = 1 << (keys.BACKEND_SHIFT + keys.MAX_BACKENDS - 2)  # the bit of a backend nobody has
+HARMLESS = 1 << (keys.BACKEND_SHIFT + keys.MAX_BACKENDS - 2)  # the bit of an unused backend
 
 
 def in_a_node(place: str, look: Callable[[], Any], **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
-"""Backends with several devices: one that notes what the engine asks of its queues, and one that
-works asynchronously and knows when somebody reads what is not finished."""
+"""Backends with several devices: one that records the engine's calls of its queues, and one that
+works asynchronously and detects reads of unfinished results."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class ToyBackend(HostMemory):
     """NumPy arrays, on four devices that are only names.
 
     Attributes:
-        log: what the engine asked of the queues.
-        queues_made: the devices whose queues were asked for.
+        log: the engine's calls of the queues.
+        queues_made: the devices with queues that were requested.
     """
 
     def __init__(self, name: str = "toy") -> None:
@@ -79,9 +79,9 @@ class ToyBackend(HostMemory):
         ]
 
 
-# The asynchronous backend: nothing is late in truth, but every stream of work has a clock, and
-# every array knows after which tick of which stream it is there. A stream may use what it has seen
-# the tick of. (These are vector clocks, as race detectors use them.)
+# The asynchronous backend: nothing is really late, but every stream of work has a clock, and every
+# array has the stream and the tick at which it is complete. A stream may use arrays with ticks that
+# it has seen. (These are vector clocks, as race detectors use them.)
 
 
 class NotOrderedError(RuntimeError):
@@ -215,7 +215,7 @@ class LateBackend(ToyBackend):
         return LateArray(np.array(array), index, self.make_memory(self.current(index)))
 
     def make_memory(self, stream: Stream) -> Memory:
-        """Memory for a new array, which a stream asks for."""
+        """Memory for a new array, requested by a stream."""
         return Memory()
 
     def to_host(self, array: Any) -> Array:

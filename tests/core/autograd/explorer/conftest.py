@@ -17,7 +17,7 @@ HANGS_AFTER_SECONDS = 300.0
 
 
 class PlainBackend(ToyBackend):
-    """Devices whose queues note nothing."""
+    """Devices with queues that record nothing."""
 
     def make_queue(self, index: int) -> DeviceQueue:
         return DeviceQueue()

@@ -26,7 +26,7 @@ class InjectedError(Exception):
 
 
 def right(x: Any, expected: list[float]) -> None:
-    """Check a leaf's gradient, and forget it."""
+    """Check a leaf's gradient and remove it."""
     assert x.grad is not None, "no gradient arrived"
     found = x.grad.tolist()
     x.grad = None
@@ -100,7 +100,7 @@ def captured_gradients() -> Program:
 
 
 def nested(devices: list[str], at_the_end: Callable[[], None]) -> Callable[[Any], Any]:
-    """What a node does: run a pass on the first device, whose node runs one on the next."""
+    """A node's work: run a pass on the first device, where a node runs one on the next."""
 
     def node(grad: Any) -> Any:
         if not devices:

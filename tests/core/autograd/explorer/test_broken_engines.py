@@ -26,7 +26,7 @@ from tests.core.autograd.devices.toy import ToyBackend
 
 
 class BrokenBackend(ToyBackend):
-    """Devices whose queues are of a class of choice."""
+    """Devices with queues of a chosen class."""
 
     def __init__(self, queue: Callable[[], DeviceQueue]) -> None:
         super().__init__("broken")

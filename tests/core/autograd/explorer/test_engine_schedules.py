@@ -18,7 +18,7 @@ from tests.core.autograd.explorer.programs import PROGRAMS
 FEW = 10
 MANY = 25  # per program and strategy; `make torture` goes on from there
 
-# Modules of the engine whose data several threads share.
+# Modules of the engine with data that several threads share.
 LINES_OF = [
     str(importlib.import_module(f"plugrad.autograd.engine.{name}").__file__)
     for name in (

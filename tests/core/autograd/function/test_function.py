@@ -177,7 +177,7 @@ def test_surplus_none_gradients_are_ignored() -> None:
 
 
 class Two(plugrad.autograd.Function):
-    """Two outputs; remembers the gradients it was given."""
+    """Two outputs; records the gradients that it gets."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, materialize: bool, seen: Any) -> Any:

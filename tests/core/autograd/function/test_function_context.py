@@ -1,4 +1,4 @@
-"""What `ctx` knows and keeps, and how `apply` takes arguments; run on plugrad and on PyTorch."""
+"""The data that `ctx` holds, and how `apply` takes arguments; run on plugrad and on PyTorch."""
 
 from __future__ import annotations
 

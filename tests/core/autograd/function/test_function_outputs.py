@@ -223,7 +223,7 @@ def test_all_outputs_non_differentiable(lib: Any) -> None:
 
 
 def test_view_as_is_asked_of_the_input_itself(lib: Any) -> None:
-    class Sub(lib.Tensor):  # type: ignore[misc, name-defined]  # the class is only known now
+    class Sub(lib.Tensor):  # type: ignore[misc, name-defined]  # the class is known only now
         asked = 0
 
         def view_as(self, other: Any) -> Any:

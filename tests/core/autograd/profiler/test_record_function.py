@@ -36,7 +36,7 @@ def test_it_decorates_a_function_that_may_call_itself() -> None:
     def countdown(n: int) -> int:
         return n and countdown(n - 1)
 
-    countdown(1)  # nobody listens
+    countdown(1)  # no listener
     with profile() as prof:
         countdown(2)
     outer, middle, inner = prof.function_events or ()

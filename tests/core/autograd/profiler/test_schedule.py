@@ -102,7 +102,7 @@ def test_activities_that_cannot_be_measured_are_warned_of() -> None:
 
 
 def test_both_profiles_are_shown_and_written_alike(tmp_path: Path) -> None:
-    """Oracle: the profile of plugrad.autograd.profiler, whose table and pages have tests."""
+    """Oracle: the profile of plugrad.autograd.profiler; its table and pages have tests."""
     waiting = profile()
     assert str(waiting) == repr(waiting)
     assert "profile" in waiting._repr_html_()

@@ -1,4 +1,4 @@
-"""with_stack: the callers of operators, of backward nodes, and flame graphs made of them."""
+"""with_stack: the callers of operators, of backward nodes, and flame graphs made from them."""
 
 from __future__ import annotations
 

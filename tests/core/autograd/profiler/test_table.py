@@ -179,7 +179,7 @@ def test_a_printed_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, widt
 def test_a_printed_table_is_as_wide_as_the_environment_says_or_the_terminal(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool, columns: str | None, width: int | None
 ) -> None:
-    """`shutil` falls back to 80 columns where a terminal does not tell its width."""
+    """`shutil` falls back to 80 columns if a terminal does not report its width."""
 
     class Stream(io.StringIO):
         def isatty(self) -> bool:
@@ -201,5 +201,5 @@ def test_a_printed_table_is_as_wide_as_the_environment_says_or_the_terminal(
             assert longest > 80
         else:
             assert longest <= width
-    # What a program asks for by name does not depend on where it runs.
+    # An option that a program passes does not depend on where it runs.
     assert max(map(len, averages.table().splitlines())) > 80

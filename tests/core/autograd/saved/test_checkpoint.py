@@ -26,7 +26,7 @@ def leaf(*values: float) -> Any:
 
 
 class Counted:
-    """A function that counts its calls and those of its second half."""
+    """A function that counts its calls and the calls of its second half."""
 
     def __init__(self) -> None:
         self.calls = 0

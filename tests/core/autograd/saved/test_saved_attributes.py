@@ -21,7 +21,7 @@ def identity(value: Any) -> Any:
     return value
 
 
-# Operators of which plugrad's formulas save what PyTorch's save.
+# Operators for which plugrad's formulas save the same as PyTorch's.
 PROGRAMS = {
     "mul": lambda m, x: x * x,
     "div": lambda m, x: x / m.full((2, 3), 2.0),

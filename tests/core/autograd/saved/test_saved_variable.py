@@ -20,7 +20,7 @@ def leaf(*values: float) -> Any:
 
 @pytest.fixture
 def without_gc() -> Iterator[None]:
-    """Reference counting alone must free what a test lets go."""
+    """Reference counting alone must free the objects that a test releases."""
     gc.collect()
     gc.disable()
     yield
@@ -83,7 +83,7 @@ def test_what_no_gradient_needs_is_not_saved() -> None:
     x, constant = leaf(), plugrad.ones(2, dtype=plugrad.float64)
     middle = x * 1
     gone = weakref.ref(middle)
-    y = middle * constant  # only the constant is needed: nobody asks for its own gradient
+    y = middle * constant  # only the constant is needed: its own gradient is not requested
     del middle
     assert gone() is None
     assert y.requires_grad

@@ -1,4 +1,4 @@
-"""In-place operators that are made of others: gradients may need what they overwrite."""
+"""Composite in-place operators: gradients may need what they overwrite."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_a_base_whose_view_was_written_to_is_freed_without_the_garbage_collector
         gc.enable()
 
 
-@pytest.mark.strided  # results of operators lie in order there, whatever their operands do
+@pytest.mark.strided  # results of operators are contiguous there for any layout of the operands
 @pytest.mark.parametrize("turned", [False, True])
 def test_views_that_need_the_strides_of_their_base(turned: bool) -> None:
     x = plugrad.ones(2, 3, requires_grad=True)

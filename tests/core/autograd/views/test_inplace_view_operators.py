@@ -24,7 +24,7 @@ def leaf(lib: Any) -> Any:
 
 
 def weighted(lib: Any, tensor: Any) -> Any:
-    """A sum that tells each element of a tensor from the others."""
+    """A sum with different weights, so that it distinguishes the elements of a tensor."""
     return (tensor * lib.arange(6.0).reshape(tensor.shape)).sum()
 
 

@@ -1,7 +1,7 @@
-"""In-place operators whose result has no gradient: what the tensor was no longer matters.
+"""In-place operators without a gradient: the former value no longer matters.
 
-The oracle is PyTorch, but for logical operators, which there leave the former grad_fn and write to
-leaves; here they are what comparisons are, as finite differences say.
+The oracle is PyTorch, except for logical operators: there they keep the former grad_fn and write to
+leaves; here they behave like comparisons, in agreement with finite differences.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class Run:
                     self.tensors.append(VIEWS[name](tensor, number))
                 elif name in FUNCTIONS:
                     if not (tensor.is_contiguous() and other.is_contiguous()):
-                        # How the result lies in memory is the backend's affair.
+                        # The result's memory layout depends on the backend.
                         tensor, other = tensor.sum(), other.sum()
                     self.tensors.append(FUNCTIONS[name](tensor, other, number))
                 elif name in WRITES:

@@ -10,7 +10,8 @@ import pytest
 import plugrad
 
 ABSURD: Final = (10**9 * 2**20, 2**62, 2**70, -(2**40), -(2**70))
-# What makes much of little, for a number that is absurd wherever a size or a count may stand.
+# Calls that would make large results from small arguments, with an absurd number as a size or a
+# count.
 SIZED: Final[dict[str, Callable[[int], Any]]] = {
     "zeros": lambda n: plugrad.zeros(n),
     "empty": lambda n: plugrad.empty((2, n)),

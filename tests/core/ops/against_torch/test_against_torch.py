@@ -45,7 +45,7 @@ NO_WRITES: Final = frozenset([
     "apply_", "as_strided_", "detach_", "map2_", "map_", "requires_grad_", "resize_",
     "resize_as_", "set_", "share_memory_",
 ])  # fmt: skip
-# What PyTorch says where it refuses a write; other errors are those of other tests.
+# PyTorch's messages for refused writes; other tests cover other errors.
 REFUSALS: Final = (
     "a leaf Variable that requires grad", "a view of a leaf Variable", "can't be cast to",
     "modified by an inplace operation", "not supported for complex",
@@ -55,7 +55,7 @@ WIDER: Final = {
     ("clamp_max_", "bool"), ("clamp_min_", "bool"), ("ldexp_", "bool"), ("ldexp_", "float16"),
     ("relu_", "bool"), ("relu_", "complex64"),
 }  # fmt: skip
-# PyTorch overwrites a leaf that requires grad here, and its gradient is that of nothing.
+# PyTorch overwrites a leaf that requires grad here, and its gradient is meaningless.
 STRICTER: Final = frozenset(["logical_and_", "logical_not_", "logical_or_", "logical_xor_"])
 # PyTorch has one node for all results, and marks all of them; here each is marked that depends on
 # what requires grad. Whether any is marked must agree, and none may be that PyTorch's is not.

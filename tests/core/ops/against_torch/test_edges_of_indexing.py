@@ -31,7 +31,7 @@ def indexed(name: str, *behind: Any) -> Callable[[Any], Any]:
 
 
 def greatest_at(reduce: str) -> Callable[[Any], Any]:
-    """Infinite elements, which are no others than what stands for nothing."""
+    """Infinite elements, which equal the neutral element."""
 
     def program(lib: Any) -> Any:
         index = lib.tensor([0, 1, 1, 0, 4, 5, 2, 0])

@@ -1,4 +1,4 @@
-"""Which results are views, and which lie in order: as in PyTorch, whatever they are made of."""
+"""Results are views or contiguous as in PyTorch, independent of their decomposition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that are made of others cast with a graph: every operand gets a gradient."""
+"""Composite operators cast with a graph: every operand gets a gradient."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ TOLERANCE = {
     "float16": 1e-2,
     "bfloat16": 5e-2,
 }
-# What decompositions are made of depends on a dtype's kind and on whether it has 16 bits. So these
-# show whether it is kept, in the first samples of a case.
+# Decompositions depend on a dtype's kind and on whether it has 16 bits. So these dtypes show
+# whether it is kept, in the first samples of a case.
 SAMPLES = {"float32": 2, "uint8": 2}
 LEVELS = {op.name: op.level for op in all_operators() if op.level != "core"}
 SPELLINGS = {
@@ -118,7 +118,7 @@ def is_full(case: OpCase) -> bool:
 
 
 def rows(cases: Iterable[OpCase], *dtypes: str) -> list[Any]:
-    """Each case with those of the dtypes that it is defined for."""
+    """Each case with the dtypes for which it is defined."""
     return [
         pytest.param(case, dtype, id=f"{case.op}-{dtype}")
         for case in cases

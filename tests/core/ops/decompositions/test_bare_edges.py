@@ -33,7 +33,7 @@ def bare() -> Iterator[str]:
 
 
 class LaidOut(Arguments):
-    """Arguments that lie in the memory of a device as their descriptions say."""
+    """Arguments with the memory layouts of their descriptions on a device."""
 
     def __init__(self, device: str, dtype: str, seed: int) -> None:
         super().__init__(dtype, seed)

@@ -1,4 +1,4 @@
-"""Operators that are made of others, against PyTorch and finite differences."""
+"""Composite operators, against PyTorch and finite differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators made of others for a backend without kernels for them, against the CPU's."""
+"""Decompositions for a backend without kernels, against the CPU's kernels."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_value_and_gradient_equal_those_of_kernels(name: str) -> None:
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0, 2.0])
 PARTNERS = np.array([1.0, np.nan, 0.0, 0.0, -1.0, np.inf])
 
-# Functions whose results are exact, on nan and infinities.
+# Functions with exact results, on nan and infinities.
 EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "ne": lambda a, b: a != b,
     "gt": lambda a, b: a > b,

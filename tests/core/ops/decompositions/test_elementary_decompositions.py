@@ -1,4 +1,5 @@
-"""What is made of exp, log, floor and the like is as accurate as kernels, up to the corners."""
+"""Functions composed of exp, log, floor and similar ones are as accurate as kernels, also in edge
+cases."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def numbers(dtype: str) -> Any:
 
 
 def assert_as_accurate(found: Any, expected: Any, units: float) -> None:
-    """Equal but for some units in the last place; zeros with their signs."""
+    """Equal up to some units in the last place; zeros with their signs."""
     assert found.dtype == expected.dtype
     limits = np.finfo(expected.dtype)
     # The rest of what is subnormal is rounded more coarsely than relative to its size.

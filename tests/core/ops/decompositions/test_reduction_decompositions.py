@@ -1,4 +1,4 @@
-"""Reductions and scans that are made of sums and maxima, where there is no number or nothing."""
+"""Reductions and scans composed of sums and maxima, on nan and on empty tensors."""
 
 from __future__ import annotations
 

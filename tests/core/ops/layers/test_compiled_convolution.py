@@ -30,7 +30,8 @@ Axis = tuple[int, int, int, int, int]
 
 
 def axes() -> st.SearchStrategy[Axis]:
-    """Size, kernel, stride, padding and dilation of a dimension; sizes around those of vectors."""
+    """Size, kernel, stride, padding and dilation of a dimension; sizes around the vectors'
+    sizes."""
     sizes = st.one_of(st.integers(1, 12), st.sampled_from([15, 16, 17, 32, 33, 50, 64]))
     numbers = st.tuples(
         sizes, st.integers(1, 4), st.integers(1, 3), st.integers(0, 4), st.integers(1, 3)

@@ -1,4 +1,5 @@
-"""Where windows stand, for kernels of pooling and convolution: counted one by one, or PyTorch's."""
+"""The positions of windows, for kernels of pooling and convolution. Oracle: counting, or
+PyTorch."""
 
 from __future__ import annotations
 

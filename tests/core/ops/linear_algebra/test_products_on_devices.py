@@ -1,4 +1,4 @@
-"""Gradients of products where a device would have to be waited for to know of zeros."""
+"""Gradients of products on devices, where looking for zeros would wait for the device."""
 
 from __future__ import annotations
 

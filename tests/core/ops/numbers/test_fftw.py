@@ -179,7 +179,7 @@ def test_what_was_loaded_before_makes_no_difference_to_real_numbers() -> None:
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the system lists no threads")
 def test_transforms_by_scipy_leave_no_threads_behind() -> None:
-    """A fork waits for those of SciPy's pool, and now and then for ever."""
+    """A fork waits for the threads of SciPy's pool, sometimes forever."""
     program = (
         "import os, plugrad; plugrad.set_num_threads(2); x = plugrad.rand(64, 4096)\n"
         "def threads(): return len(os.listdir('/proc/self/task'))\n"

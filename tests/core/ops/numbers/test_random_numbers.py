@@ -294,10 +294,10 @@ def test_indices_go_into_a_tensor_of_integers() -> None:
 
 
 def test_a_product_and_sum_are_rounded_once() -> None:
-    """Where float64 lies halfway between two numbers of float32, what it lost decides."""
+    """If float64 is halfway between two numbers of float32, the lost part decides."""
     from plugrad_cpu.numerics.box_muller import fused_doubles, fused_floats
 
-    # 2**24 + 1 is halfway; 2**-60 more or less tells where it goes.
+    # 2**24 + 1 is halfway; 2**-60 more or less decides the rounding.
     x = np.array([2.0**-30, -(2.0**-30)], np.float32)
     factor = np.float32(2.0**-30)
     assert fused_floats(x, factor, np.float64(2.0**24 + 1)).tolist() == [2.0**24 + 2, 2.0**24]
@@ -350,7 +350,7 @@ def test_a_range_may_be_as_wide_as_float64() -> None:
 def test_the_largest_of_many_are_those_of_a_stable_sort(count: int) -> None:
     rows = np.random.default_rng(3).integers(0, 900, (3, 5000)).astype(np.float32)
     rows[0, 5::7] = np.nan
-    # One element in 16 tells nothing about the others.
+    # The sample of one element in 16 is misleading.
     rows[1, ::16] += 1000
     rows[2, ::16] -= 1000
     expected = np.argsort(-rows, 1, kind="stable")[:, :count]

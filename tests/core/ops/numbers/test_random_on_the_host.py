@@ -1,4 +1,4 @@
-"""A backend that draws no random numbers gets those of the CPU: the same seed, the same numbers."""
+"""A backend that draws no random numbers gets the CPU's: the same seed, the same numbers."""
 
 from __future__ import annotations
 

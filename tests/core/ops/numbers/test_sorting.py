@@ -1,4 +1,4 @@
-"""Orders of long lines, which the CPU finds in other ways than those of short ones.
+"""Sorting of long lines, for which the CPU uses other algorithms than for short ones.
 
 Oracle: NumPy's stable sort.
 """

@@ -27,7 +27,7 @@ from plugrad.testing.assert_close import assert_close
 from plugrad.testing.cases import Arguments, OpCase, OpSample, flatten, resolve, seed_of
 
 BATCH = 3
-# They are told where elements are in memory, which for those of a batch is relative to the first.
+# They take positions in memory, which are relative to the first one for elements of a batch.
 _SPECIAL = ("_as_strided", "_as_strided_")
 
 # What cannot be done for a batch, such as what gives each element another shape.
@@ -55,7 +55,7 @@ class OpCall:
         return any(alias is not None and not alias.is_write for alias in aliases)
 
     def signature(self) -> str:
-        """What tells it from other calls of the operator."""
+        """A text that distinguishes it from other calls of the operator."""
 
         def told(value: Any) -> str:
             if isinstance(value, TensorBase):

@@ -20,7 +20,7 @@ WITHOUT_RULE = {
     "_ctc_loss_backward", "_dirichlet_grad", "_linalg_ldl_factor", "_sample_dirichlet",
     "_standard_gamma", "_standard_gamma_grad", "binomial", "floor_divide", "geqrf", "heaviside",
 }  # fmt: skip
-# Where tangents or second derivatives are wanted, other operators compute these gradients.
+# For tangents or second derivatives, other operators compute these gradients.
 WITHOUT_RULE |= {"_gru_layer_backward", "_lstm_layer_backward"}
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.op for case in CASES])
 

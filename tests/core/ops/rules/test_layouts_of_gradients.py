@@ -1,4 +1,4 @@
-"""Gradients are the same wherever in memory, and in which order, what comes from behind lies."""
+"""Gradients do not depend on the memory layout of the incoming gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrad.testing.conformance.kit.subject import DeviceArguments
 from tests.core.ops.against_torch.oracle import to_numpy
 
 # Gradients that PyTorch refuses, too: of a floored quotient, of an LDL decomposition, and of a QR
-# decomposition that is not the reduced one, whose case says so.
+# decomposition that is not the reduced one, as its case declares.
 CASES = [
     case
     for case in core_cases()

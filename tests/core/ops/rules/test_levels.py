@@ -1,4 +1,4 @@
-"""Levels of operators, and the primitives that everything else is made of."""
+"""Levels of operators, and the primitives from which all others are composed."""
 
 from __future__ import annotations
 

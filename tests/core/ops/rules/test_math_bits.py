@@ -22,7 +22,7 @@ from plugrad.testing.cases import (
 )
 
 REFUSED = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
-# They tell about memory, or refuse a view of such memory.
+# They depend on memory, or refuse a view of such memory.
 ABOUT_MEMORY = {"view_as_real", "empty_like", "Tensor.new_empty"}
 
 
@@ -37,7 +37,7 @@ class Lazy(Arguments):
 
 
 class _Pending:
-    """What `Arguments` takes for a tensor until it has asked for a gradient."""
+    """A placeholder for a tensor in `Arguments` until it requires a gradient."""
 
     def __init__(self, leaf: Any) -> None:
         self.leaf = leaf

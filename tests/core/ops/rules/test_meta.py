@@ -43,7 +43,7 @@ MAY_NEED_DATA = {
     "Tensor.to",
     "where",
 }
-# Weights, ranges that nobody gave, and ranks.
+# Weights, omitted ranges, and ranks.
 MAY_NEED_DATA |= {"cov", "histc", "histogram", "histogramdd", "linalg.lstsq"}
 
 

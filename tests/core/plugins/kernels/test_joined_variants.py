@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("cpu", "project")
 
 
 class Joiner:
-    """Joins by calling one kernel after the other, and keeps what it was asked for."""
+    """Joins by calling one kernel after the other, and records the requests."""
 
     def __init__(self) -> None:
         self.asked: list[list[Link]] = []

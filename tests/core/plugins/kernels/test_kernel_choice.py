@@ -1,4 +1,4 @@
-"""Whose kernel computes an operator can be chosen: ``"cpu.exp" = "plugrad-moon"``."""
+"""The package whose kernel computes an operator can be chosen: ``"cpu.exp" = "plugrad-moon"``."""
 
 from __future__ import annotations
 

@@ -366,7 +366,7 @@ def test_an_installed_package_that_brings_nothing_else_is_loaded_with_the_backen
         assert [exp(3), exp(4)] == [1.0, 7.0]
     ran = [(e.op, e.kernel) for e in events if e.kind == "variant"]
     assert ran == [("plugrad::exp", "plugrad-fast 1.0: wide")]
-    # The line before it names who is asked where no variant serves.
+    # The line before it names the kernel that runs if no variant does.
     assert not any(e.foreign for e in events if e.kind == "redispatch")
 
 

@@ -139,7 +139,7 @@ def test_a_view_that_is_taken_while_another_thread_writes_is_up_to_date(immutabl
 
 
 class Notes:
-    """What a thread's `array_log` is: it hears of tensors before they change."""
+    """A thread's `array_log`: it is notified of tensors before they change."""
 
     def __init__(self) -> None:
         self.former: dict[int, FormerArray] = {}

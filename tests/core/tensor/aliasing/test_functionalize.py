@@ -109,7 +109,7 @@ def test_views_of_complex_numbers_write_their_part(on_both: Both) -> None:
 
 
 def test_views_by_dtype_write_to_the_same_memory(on_both: Both) -> None:
-    """Of 7 numbers of 4 bytes, of which 6 are seen as 3 of 8 bytes, and parts of these."""
+    """Views of 7 numbers of 4 bytes: 6 of them as 3 numbers of 8 bytes, and parts of these."""
 
     def program(device: str) -> Any:
         x = plugrad.arange(7.0, device=device)

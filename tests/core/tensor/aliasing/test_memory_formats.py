@@ -131,7 +131,7 @@ def test_a_copy_in_another_format_is_one_node() -> None:
 
 
 def test_arrays_without_strides_have_the_format_too(immutable: str) -> None:
-    """On immutable arrays, whose layout is that of the row-major array behind them."""
+    """On immutable arrays: the layout comes from the row-major array behind them."""
     for device in ("meta", immutable):
         x = plugrad.ones(2, 3, 4, 5, device=device)
         for y in (

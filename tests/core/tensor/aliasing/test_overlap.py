@@ -1,4 +1,4 @@
-"""Writing to a tensor whose elements share memory."""
+"""Writing to a tensor with elements that share memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends whose arrays can be in several places say how what is written stays where it was."""
+"""Backends with arrays in several places define how written tensors keep their place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrad.tensor.aliasing.placement import PLACEMENT
 
 @pytest.fixture
 def asked() -> Iterator[list[str]]:
-    """Who was asked about an array: two backends, of which the second one moves it."""
+    """The calls for an array: two backends, and the second one moves it."""
     before = PLACEMENT.keep, PLACEMENT.keeps
     PLACEMENT.keep, PLACEMENT.keeps = None, []
     found: list[str] = []

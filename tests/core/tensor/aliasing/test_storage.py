@@ -1,4 +1,4 @@
-"""`untyped_storage` tells which tensors share memory."""
+"""`untyped_storage` shows which tensors share memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Errors of public functions whose arguments do not fit. Oracle: PyTorch's type and first line."""
+"""Errors of public functions with arguments that do not fit. Oracle: PyTorch's type and first
+line."""
 
 from __future__ import annotations
 
@@ -272,7 +273,7 @@ for function in (plugrad.numel, plugrad.is_complex, plugrad.is_conj, F.sigmoid, 
 
 
 def test_the_class_is_refused_where_a_tensor_was_taken_a_hundred_times() -> None:
-    """CPython 3.11 crashes there, or calls the method on whatever lies on its stack."""
+    """CPython 3.11 crashes there, or calls the method on an arbitrary object on its stack."""
     ended = subprocess.run(
         [sys.executable, "-c", CLASS_FOR_A_TENSOR], capture_output=True, text=True
     )

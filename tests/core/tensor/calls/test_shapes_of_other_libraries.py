@@ -25,7 +25,7 @@ class Lengths(tuple[Any, ...]):
 
 
 class Other(np.ndarray[Any, Any]):
-    """An array whose shape is of a class of its own; `kind` says which."""
+    """An array with a shape of the class `kind`."""
 
     kind: Any = Lengths
 

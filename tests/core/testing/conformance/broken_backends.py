@@ -36,7 +36,7 @@ class SoundBackend(HostMemory):
 
 
 def with_kernel(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Backend:
-    """A backend one of whose kernels is made from the right one."""
+    """A backend with one kernel that is made from the right one."""
 
     class Broken(SoundBackend):
         def kernels(self) -> dict[str, Callable[..., Any]]:
@@ -83,7 +83,7 @@ def without_0_dim(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def by_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Takes elements in the order in which they lie in memory, whatever the strides say."""
+    """Takes elements in the order of memory and ignores strides."""
     return lambda a: kernel(a.ravel(order="K")).reshape(a.shape)
 
 
@@ -123,7 +123,7 @@ def hoarding(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_shared_scratch(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """It waits a moment for another thread to come in between, as one may whenever it likes."""
+    """It waits a moment so that another thread can interleave, which may happen at any time."""
     scratch: list[Any] = []
 
     def run(*args: Any) -> Any:
@@ -198,7 +198,7 @@ class ReorderingBackend(SoundBackend):
 
 
 class CarelessQueue(LateQueue):
-    """Waits for no event."""
+    """Does not wait for events."""
 
     def wait_event(self, event: Any) -> None:
         pass

@@ -42,7 +42,7 @@ class Run:
 
 
 class Watcher:
-    """Stands by during a run."""
+    """Observes a run."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

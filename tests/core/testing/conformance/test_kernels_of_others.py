@@ -13,7 +13,7 @@ from tests.core.testing.conformance.runs import Run, run_kit
 
 
 def certified(kernel: Any) -> Run:
-    """A run of the kit on the CPU, whose `sinh` is a package's."""
+    """A run of the kit on the CPU, with `sinh` from a package."""
     plugrad.ones(1)  # the CPU is active
     module = types.ModuleType("plugrad_swift")
     vars(module)["plugrad_kernels"] = hookimpl(lambda: {"cpu": {"sinh": kernel}})

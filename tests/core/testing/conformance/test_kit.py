@@ -1,4 +1,4 @@
-"""The kit's options, certificates and reports, and what it says of backends that lack things."""
+"""The kit's options, certificates and reports, and its results for incomplete backends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from plugrad.testing.conformance.kit.variations import in_place_variants, writte
 from tests.core.testing.conformance.broken_backends import SoundBackend, with_kernel
 from tests.core.testing.conformance.runs import run_kit, run_kit_on
 
-# Operators of the core whose values differ from call to call.
+# Operators of the core with values that differ from call to call.
 DRAWN_OR_UNSPECIFIED = {
     "bernoulli", "bernoulli_", "dropout", "dropout_", "empty_like", "exponential_", "multinomial",
     "native_dropout", "native_dropout_backward", "normal", "normal_",
@@ -103,7 +103,7 @@ def test_a_share_is_chosen_by_its_seed_and_certifies_nothing() -> None:
 
 
 def test_a_share_is_the_same_in_every_process() -> None:
-    """What pytest-xdist asks of plugins."""
+    """The requirements of pytest-xdist on plugins."""
     said: dict[str, Any] = {}
     option = SimpleNamespace(
         plugrad_backend=["cpu"], plugrad_op=[], plugrad_report=[], plugrad_level=None,
@@ -122,7 +122,7 @@ def test_a_share_is_the_same_in_every_process() -> None:
     "left_out", [(), ("--plugrad-share=0.5",), ("-k", "not test_repr")], ids=" ".join
 )
 def test_other_processes_say_what_they_left_out(left_out: tuple[str, ...]) -> None:
-    """A part fails no level that was asked for, and certifies none."""
+    """A partial run fails no requested level, and certifies none."""
     run = run_kit(
         "--plugrad-backend=cpu", "--plugrad-level=core", "-n", "1", *left_out,
         topics=("printing",),
@@ -173,7 +173,7 @@ def test_a_missing_operator_of_the_full_level_is_listed() -> None:
     assert certificate.missing("core") == []
     certificate.whole = True  # as if it were all of the kit
     assert certificate.verdict("core") == "certified"
-    # The others are made of it.
+    # The others are composed of it.
     made_of_it = ["plugrad::real", "plugrad::stft.center", "plugrad::view_as_real_copy"]
     assert certificate.missing("full") == sorted([*made_of_it, "plugrad::view_as_real"])
     assert certificate.verdict("full") == "not certified: 4 operators are missing"

@@ -195,6 +195,6 @@ def test_a_generator_whose_state_is_set_within_the_step() -> None:
     run: Any = plugrad.compile(step)
     for _ in range(4):
         result = run(x)
-        # Rows whose element was dropped give no gradient to the bias.
+        # Rows with a dropped element give no gradient to the bias.
         assert layer[0].bias.grad.tolist() == [2.0 * int((c != 0).sum()) for c in result.unbind(1)]
     assert "generator of random numbers is set within the step" in run.explain()

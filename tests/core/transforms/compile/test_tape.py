@@ -52,7 +52,7 @@ def test_values_that_are_not_needed_at_once_share_memory() -> None:
     x = plugrad.ones(256)
     tape = tape_of(compiled(chain, x))
     assert tape.wrapped == 0
-    assert tape.arena == 1024  # each is written over the one it is made of
+    assert tape.arena == 1024  # each overwrites the array from which it is computed
     assert tape.unplanned == 20 * 1024
 
 

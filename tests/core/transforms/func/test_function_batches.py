@@ -15,7 +15,7 @@ from tests.core.transforms.func.outcomes import outcome
 
 
 def function(lib: Any, name: str = "Square", **members: Any) -> Any:
-    """The `apply` of a Function: x * x, but for `members`."""
+    """The `apply` of a Function: x * x, with `members` in place of its own."""
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(inputs[0])

@@ -13,7 +13,7 @@ def simulate(parameters):
 
 
 def run():
-    # It writes what it learns into the folder that it runs in.
+    # It writes its results into the working directory.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         return estimates()
 

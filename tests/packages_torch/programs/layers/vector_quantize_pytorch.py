@@ -1,4 +1,4 @@
-"""vector-quantize-pytorch: codebooks learnt by running means."""
+"""vector-quantize-pytorch: codebooks trained by running means."""
 
 import torch
 from training import train

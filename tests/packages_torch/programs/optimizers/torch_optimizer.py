@@ -3,7 +3,7 @@
 import torch_optimizer
 from training import fit
 
-# Shampoo takes its matrices apart by an SVD, whose signs are any library's own.
+# Shampoo decomposes its matrices by an SVD, with signs that depend on the library.
 NAMES = [
     "A2GradExp",
     "A2GradInc",

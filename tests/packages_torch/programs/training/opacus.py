@@ -7,7 +7,7 @@ from torch import nn
 
 
 def run():
-    # The gradient of a bias before a normalization is zero but for rounding.
+    # The gradient of a bias before a normalization is zero up to rounding.
     torch.set_default_dtype(torch.float64)
     data = torch.utils.data.TensorDataset(torch.randn(24, 1, 8, 8), torch.randint(0, 3, (24,)))
     found = []

@@ -1,4 +1,4 @@
-"""stable-baselines3: PPO, A2C, DQN and SAC learn in a small environment."""
+"""stable-baselines3: PPO, A2C, DQN and SAC train in a small environment."""
 
 import gymnasium
 import numpy as np

@@ -21,7 +21,7 @@ import { Timeline } from "./timeline.tsx";
 import { defaultSpeed, Transport } from "./transport.tsx";
 import { useAppearance } from "./appearance.ts";
 
-/** A screen reader is told at most this often while the replay plays, in milliseconds. */
+/** The shortest interval between announcements to a screen reader during play, in milliseconds. */
 const BETWEEN_ANNOUNCEMENTS = 2500;
 
 export function App({ recording }: { recording: Recording }) {
@@ -150,7 +150,7 @@ function about(recording: Recording): string {
     .join(" · ");
 }
 
-/** What a screen reader is told: each event when a person steps, some of them during play. */
+/** Announcements to a screen reader: each event when the user steps, some of them during play. */
 function Announcer({ text, playing }: { text: string; playing: boolean }) {
   const [said, setSaid] = useState("");
   const last = useRef(0);

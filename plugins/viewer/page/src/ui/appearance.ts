@@ -1,4 +1,4 @@
-// Dark mode and text size: what the system asks for, until a person says otherwise.
+// Dark mode and text size: the system's preference, until the user changes it.
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 

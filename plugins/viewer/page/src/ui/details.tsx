@@ -29,7 +29,7 @@ const EVENT_NAMES: Record<string, string> = {
   buffer: "a gradient comes",
   count: "count goes down",
   hook: "hook",
-  free: "saved tensors let go",
+  free: "saved tensors released",
   grad: "gradient arrives",
 };
 
@@ -85,7 +85,7 @@ export function Details({ session }: { session: Session }) {
           </table>
         )}
         {node.saved.length > 0 && recording.events.length > 0 && (
-          <p class="empty">{state.saved[selected] > 0 ? `${bytes(state.saved[selected])} held now` : state.status[selected] === Status.Done ? "let go" : "not held now"}</p>
+          <p class="empty">{state.saved[selected] > 0 ? `${bytes(state.saved[selected])} held now` : state.status[selected] === Status.Done ? "released" : "not held now"}</p>
         )}
         <h3>Edges (next_functions)</h3>
         <Links session={session} nodes={node.edges.map(([target]) => target)} none="None: this is where gradients end." />

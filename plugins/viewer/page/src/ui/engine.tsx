@@ -1,4 +1,4 @@
-// The engine: threads, ready queues, what waits for gradients, leaves that have theirs.
+// The engine: threads, ready queues, nodes that wait for gradients, and gradients at leaves.
 
 import { nodeTitle } from "../graph_model.ts";
 import { Status } from "../state.ts";
@@ -119,7 +119,7 @@ function Waiting({ session }: { session: Session }) {
   return (
     <div class="group">
       <h3>Input buffers and dependency counts</h3>
-      {!filling.length && <p class="empty">No gradient waits.</p>}
+      {!filling.length && <p class="empty">No gradients are waiting.</p>}
       <ul class="rows">
         {filling.slice(0, MOST_ROWS).map(([node, inputs]) => {
           const wants = Math.max(state.wants[node], 1);
@@ -129,7 +129,7 @@ function Waiting({ session }: { session: Session }) {
           return (
             <li class="row buffer">
               <Chip session={session} node={node} kind={state.status[node] === Status.Ready ? "ready" : "waiting"} />
-              <span class="meter" role="img" aria-label={`${wants - left} of ${wants} gradients have come`}>
+              <span class="meter" role="img" aria-label={`${wants - left} of ${wants} gradients have arrived`}>
                 <span style={{ width: `${(100 * (wants - left)) / wants}%` }} />
               </span>
               <span class="amount">

@@ -50,7 +50,7 @@ export function Graph({ session }: { session: Session }) {
     shown.current = new ShownGraph(cy, recording, drawn, state, isDim(recording, filter));
     if (first) {
       shown.current.lookAtStart();
-      // For whoever measures how long the page takes to open.
+      // For measurements of the time to open the page.
       cy.one("render", () => performance.mark("shown"));
     }
     return () => shown.current?.stop();
@@ -112,8 +112,8 @@ export function Graph({ session }: { session: Session }) {
   );
 }
 
-/** The node that is looked at: of the event, else the one that runs on its thread, else that of the
- * events before, as long as these are only of memory. */
+/** The node in focus: the event's, else the one that runs on its thread, else the node of the
+ * previous events, as long as these are only about memory. */
 function focusOf({ recording, state, at }: Session): number {
   for (let place = at - 1; place >= 0; place -= 1) {
     const event = recording.events[place];
@@ -142,7 +142,7 @@ function open(container: HTMLElement, many: boolean): Core {
   });
 }
 
-/** Whether a module is outside of the one that is looked at, each found out once. */
+/** Whether a module is outside of the selected one; cached for each module. */
 function isDim(recording: Recording, filter: number): (module: number) => boolean {
   const known = new Map<number, boolean>();
   return (module) => {

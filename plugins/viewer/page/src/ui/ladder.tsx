@@ -6,7 +6,7 @@ import type { Call, TensorNote } from "../format.ts";
 import type { Session } from "./session.ts";
 import { Panel } from "./panel.tsx";
 
-/** The call that is shown, and which of its steps is reached; 1e9 when it has returned. */
+/** The call that is shown, and the step that it has reached; 1e9 after it has returned. */
 function shown({ recording, state, at }: Session): { call: number; step: number; past: boolean } {
   const event = recording.events[at - 1];
   if (!event) return { call: -1, step: -1, past: false };
@@ -102,7 +102,7 @@ interface Rung {
 
 const DEEPEST = 8;
 
-/** The steps of a call, below those of the calls around it. */
+/** The steps of a call, below the steps of the calls around it. */
 function rungs({ recording, state }: Session, number: number, step: number, past: boolean): Rung[] {
   const chain: number[] = [];
   for (let one = number; one >= 0; one = recording.calls[one].parent) chain.unshift(one);
@@ -112,7 +112,7 @@ function rungs({ recording, state }: Session, number: number, step: number, past
   for (const one of chain) {
     const { op, steps } = recording.calls[one];
     const inner = one === number;
-    // Of a call around this one, only what it has come to is on the way.
+    // For an enclosing call, only the step that it has reached is active.
     const until = inner ? steps.length : (open.find((entry) => entry.call === one)?.step ?? steps.length - 1) + 1;
     steps.slice(0, until).forEach(({ key, kernel, start, end, depth }, place) => {
       const now = inner ? (place < step ? "past" : place === step ? "here" : "to-come") : "around";

@@ -1,4 +1,4 @@
-// What the panels get: the recording, where the replay stands, and what a person can ask for.
+// The panels' properties: the recording, the position of the replay, and the user's actions.
 
 import type { Recording } from "../format.ts";
 import type { Replay } from "../replay.ts";
@@ -8,9 +8,9 @@ export interface Session {
   recording: Recording;
   replay: Replay;
   state: State;
-  /** After how many events the replay stands. */
+  /** The position of the replay: the number of events before it. */
   at: number;
-  /** The module that is looked at; -1 for all. */
+  /** The selected module; -1 for all. */
   filter: number;
   selected: number;
   collapsed: ReadonlySet<number>;

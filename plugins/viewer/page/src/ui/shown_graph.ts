@@ -9,7 +9,7 @@ import { count } from "../units.ts";
 
 /** Above this many boxes, arrows are straight lines without heads, and modules have no frames. */
 export const MANY = 1500;
-/** So many boxes are added at a time: a few to begin with, then more while nobody waits. */
+/** The number of boxes that are added at a time: few at first, then more while the browser is idle. */
 const FIRST = 400;
 const NEXT = 1600;
 /** So many boxes of a large graph change at a time: each costs a tenth of a millisecond or more. */
@@ -223,7 +223,7 @@ export class ShownGraph {
     });
   }
 
-  /** Frames of modules of which nothing is there yet are as pale as their boxes. */
+  /** Frames of modules without existing nodes are as pale as their boxes. */
   private updateFrames(): void {
     if (!this.drawn.frames.length) return;
     const begun = new Set<string>();
@@ -237,7 +237,7 @@ export class ShownGraph {
     this.begun = begun;
   }
 
-  /** Make all boxes pale but those of some modules. */
+  /** Make all boxes pale except the boxes of some modules. */
   dim(isDim: (module: number) => boolean): void {
     this.isDim = isDim;
     this.cy.batch(() => {
@@ -280,7 +280,7 @@ export class ShownGraph {
     else this.cy.animate(goal, { duration: 200 });
   }
 
-  /** The zoom at which a node is looked at: as it is, unless nothing could be read. */
+  /** The zoom for showing a node: the present one, unless it is too small to read. */
   private followedZoom(): number {
     const now = this.cy.zoom();
     return now > FOLLOWED_ZOOM ? now : START_ZOOM;
@@ -314,7 +314,7 @@ export class ShownGraph {
   }
 }
 
-/** Where boxes lie, with room for frames. Cytoscape would measure every label for this. */
+/** The extent of the boxes, with space for frames. Cytoscape would measure every label for this. */
 function extent({ boxes }: Drawing): { x1: number; x2: number; y1: number; y2: number } {
   let [x1, x2, y1, y2] = [Infinity, -Infinity, Infinity, -Infinity];
   for (const { x, y } of boxes) {
@@ -336,13 +336,13 @@ function statusOf(box: Box, state: State): number {
   return least === Status.Done ? least : most;
 }
 
-/** What else changes a box's label: the gradients that it waits for, or how many have run. */
+/** The variable part of a box's label: the gradients that it waits for, or how many nodes have run. */
 function countOf(box: Box, state: State): number {
   if (!box.collapsed) return state.left[box.nodes[0]];
   return box.nodes.reduce((sum, node) => sum + (state.status[node] === Status.Done ? 1 : 0), 0);
 }
 
-/** The text in a box; of many boxes the title alone, which does not change. */
+/** The text in a box; with many boxes only the title, which does not change. */
 function labelOf(recording: Recording, box: Box, state: State, many: boolean): string {
   if (box.collapsed) {
     const title = moduleTitle(recording, box.module);

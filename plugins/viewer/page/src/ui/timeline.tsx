@@ -1,4 +1,4 @@
-// Time: a lane for each thread, one for memory, and where the replay stands.
+// Time: a lane for each thread, one for memory, and the position of the replay.
 
 import { scaleLinear } from "d3-scale";
 import { area, curveStepAfter, line } from "d3-shape";
@@ -31,7 +31,7 @@ export function Timeline({ session }: { session: Session }) {
     return () => watch.disconnect();
   }, []);
 
-  // The view goes along when the replay leaves it.
+  // The view follows the replay.
   const [from, to] = range;
   useEffect(() => {
     if (state.time >= from && state.time <= to) return;
