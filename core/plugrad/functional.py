@@ -249,6 +249,10 @@ def histogramdd(
     """
     if isinstance(bins, int):
         bins = [bins] * input.shape[-1]
+    if not isinstance(bins, (list, tuple)):
+        raise_argument_error(
+            "histogramdd", "bins", 2, "int, tuple of ints or tuple of Tensors", bins
+        )
     items = list(bins)
     edges: Any
     hist: Any
