@@ -15,6 +15,7 @@ import plugrad  # noqa: E402  # after the check
 from plugrad.testing.random_programs import Program, difference, run_program  # noqa: E402
 from tests.torture import specs  # noqa: E402
 from tests.torture.families import operators  # noqa: E402
+from tests.torture.messages import internal  # noqa: E402
 from tests.torture.programs.finite_differences import verdict  # noqa: E402
 from tests.torture.programs.noise import Noise  # noqa: E402
 from tests.torture.programs.verdicts import (  # noqa: E402
@@ -153,6 +154,12 @@ def test_one_special_element_says_nothing_of_the_others() -> None:
         ours = operators.perform(asked, plugrad)
         ours.grads[0].values[changed] = np.nan
         assert (operators.compare(asked, ours, theirs) is not None) is differs
+
+
+def test_an_error_of_linear_algebra_is_ours_or_from_inside() -> None:
+    ours = plugrad.linalg.LinAlgError("linalg.inv: the input matrix is singular.")
+    assert internal(ours) is None
+    assert internal(np.linalg.LinAlgError("Singular matrix")) == "LinAlgError from inside"
 
 
 def test_layouts_are_known_where_operands_lie_differently() -> None:

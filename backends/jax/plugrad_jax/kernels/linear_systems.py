@@ -87,6 +87,8 @@ def lu_solve(lu: Array, pivots: Array, b: Array, left: bool, adjoint: bool) -> A
 def _matrix_exp(a: Array) -> Array:
     if a.size == 0:
         return a
+    if a.shape[-1] == 1:
+        return jnp.exp(widen(a)).astype(a.dtype)
     return expm(widen(a), max_squarings=64).astype(a.dtype)
 
 

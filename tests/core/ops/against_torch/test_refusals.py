@@ -89,6 +89,11 @@ POINTS = plugrad.zeros(2, 3)
             for n in (1, 3, 5)
         ],
         (
+            lambda: plugrad.histogramdd(POINTS, None),
+            TypeError,
+            r"'bins' \(position 2\) must be int, tuple of ints or tuple of Tensors, not NoneType",
+        ),
+        (
             lambda: plugrad.scatter_reduce(
                 plugrad.ones(3), 0, plugrad.tensor([0, 0, 1]), plugrad.ones(2), "sum"
             ),

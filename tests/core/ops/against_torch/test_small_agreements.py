@@ -150,6 +150,32 @@ CALLS: dict[str, Any] = {
         for heads in (0, 4)
     },
     "cov": lambda lib: lib.cov(lib.ones(2, 2), aweights=lib.tensor([1.0, float("nan")])),
+    **{
+        f"block_diag of a number of {b}": lambda lib, a=a, b=b: lib.block_diag(
+            lib.ones(1, 2, dtype=getattr(lib, a)), lib.ones((), dtype=getattr(lib, b))
+        )
+        for a, b in (
+            ("complex64", "complex128"), ("float16", "float64"), ("int64", "float32"),
+        )
+    },
+    **{
+        f"poisson_nll_loss of {a} and {b}": lambda lib, a=a, b=b: (
+            lib.nn.functional.poisson_nll_loss(
+                lib.ones(2, dtype=getattr(lib, a)), lib.tensor([1, 3], dtype=getattr(lib, b)),
+                full=True,
+            )
+        )
+        for a, b in (("bfloat16", "uint8"), ("float16", "int64"), ("float32", "float64"))
+    },
+    "affine_grid_generator of a negative size": lambda lib: lib.affine_grid_generator(
+        lib.ones(1, 2, 3), [-1, 2, 1, 3], True
+    ),
+    **{
+        f"matrix_exp of {number}": lambda lib, number=number: lib.linalg.matrix_exp(
+            lib.tensor([[number]])
+        )
+        for number in (float("inf"), float("-inf"), complex("-inf"), 2.0)
+    },
     # Which bags are returned depends on how the table lies in memory.
     **{
         f"_embedding_bag, {layout}, {dtype}": lambda lib, layout=layout, dtype=dtype: (

@@ -119,6 +119,25 @@ def test_bytes_are_resized_as_in_torch(name: str, align_corners: bool) -> None:
         np.testing.assert_array_equal(composed.numpy(), theirs.numpy())
 
 
+@needs_torch
+@pytest.mark.parametrize("channels", [1, 4])
+@pytest.mark.parametrize("last", [False, True])
+def test_nearest_pixels_of_scales_near_two_are_those_of_torch(last: bool, channels: int) -> None:
+    """Whose kernel for small images ignores scales where an image keeps or doubles its size."""
+    generator = np.random.default_rng(0)
+    for number in range(60):
+        size = generator.integers(1, 9, 2).tolist()
+        scales = [generator.uniform(1, 2.5), generator.uniform(5, 40)][:: (-1) ** number]
+        x = generator.standard_normal((1, channels, *size)).astype(np.float32)
+        theirs, ours = torch.from_numpy(x), plugrad.from_numpy(x)
+        if last:
+            theirs = theirs.contiguous(memory_format=torch.channels_last)
+            ours = ours.contiguous(memory_format=plugrad.channels_last)
+        expected = torch._C._nn.upsample_nearest2d(theirs, None, scales)
+        found = plugrad.upsample_nearest2d(ours, None, scales)
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
 def test_bytes_halfway_between_two_round_up() -> None:
     x = plugrad.tensor([[[[0, 1], [0, 3]]]], dtype=plugrad.uint8)
     resized = plugrad.upsample_bilinear2d(x, [3, 3], True)

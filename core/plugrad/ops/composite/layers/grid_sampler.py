@@ -255,6 +255,9 @@ def affine_grid_generator(theta: Tensor, size: Ints, align_corners: bool) -> Ten
             f"Expected a batch of affine matrices of shape Nx{spatial}x{spatial + 1} for size "
             f"{list(size)}, but got theta of shape {list(sizes_of(theta))}"
         )
+    sizes = [size[0], *size[2:], spatial + 1]
+    if min(sizes) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")
     out = size[2:]
     columns: list[Any] = []
     # x, the place along the last dimension, comes first.

@@ -103,7 +103,8 @@ def poisson_nll_loss(
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + (target * (2 * math.pi)).log() * 0.5
-        losses = losses + stirling.masked_fill(target <= 1, 0)
+        dtype = losses.dtype
+        losses = (losses + stirling.masked_fill(target <= 1, 0)).to(dtype)
     return reduced_by_number(losses, reduction)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from plugrad._generated import functions as F
 from plugrad.dispatch.backends.kernel_errors import not_implemented
 from plugrad.dtype import float32, float64, int32, int64, uint8
+from plugrad.memory_format import channels_last
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow
 from plugrad.ops.composite.layers.grid_gradient import (
     grid_sampler_2d_backward as grid_sampler_2d_backward,
@@ -37,6 +38,7 @@ from plugrad.ops.composite.layers.taps import (
     transposed_taps,
 )
 from plugrad.ops.composite.selection.positions import index_tensor, mask_tensor, zero_like
+from plugrad.tensor.aliasing.layout import is_contiguous
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.creation.allocation import check_memory
 from plugrad.tensor.interop.arrays import from_host
@@ -49,6 +51,8 @@ Floats = tuple[float, ...]
 
 # Above this number of taps, all are read at once rather than one after the other.
 _FEW = 4
+# The height and width of an image together, up to which it is one of PyTorch's small ones.
+_SMALL = 128
 # Bytes from which on it is asked whether there is so much memory.
 _LARGE = 1 << 28
 
@@ -233,8 +237,7 @@ class _Sized:
     def by_size(self, input: Tensor, output_size: Ints, *rest: Any) -> Tensor:
         align_corners, scales = self._split(rest)
         _checked(self.name, input, output_size, self.spatial, self.mode)
-        if self.mode == "nearest" and self.spatial == 2:
-            # PyTorch ignores the scale where images keep or double their size.
+        if self.mode == "nearest" and self.spatial == 2 and _ignores_scales(input, output_size):
             sizes = zip(sizes_of(input)[2:], output_size, scales, strict=True)
             scales = tuple([0.0 if new in (old, 2 * old) else s for old, new, s in sizes])
         return F._resample(input, output_size, self.mode, align_corners, scales)
@@ -261,6 +264,14 @@ class _Sized:
     def _split(self, rest: tuple[Any, ...]) -> tuple[bool, Floats]:
         scales = rest[1:] if self.aligns else rest
         return self.aligns and rest[0], tuple([0.0 if s is None else s for s in scales])
+
+
+def _ignores_scales(image: Tensor, output_size: Ints) -> bool:
+    """Whether PyTorch ignores the scale of a dimension that keeps or doubles its size: one of its
+    two kernels for nearest pixels does."""
+    if sum(output_size) <= _SMALL:
+        return True
+    return sizes_of(image)[1] > 3 and is_contiguous(image, channels_last)
 
 
 def _operators(name: str, mode: str, spatial: int) -> tuple[Callable[..., Tensor], ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrad._generated import functions as F
-from plugrad.dtype import BOOL, FLOATING, int32, int64, promote_types
+from plugrad.dtype import BOOL, FLOATING, int32, int64
 from plugrad.ops.composite.conditions import holds_somewhere
 from plugrad.ops.composite.elementwise.precision import in_dtype_of, is_narrow, widened
 from plugrad.ops.composite.selection.positions import index_tensor
@@ -37,6 +37,7 @@ from plugrad.ops.on_demand.composite.vectors.unique import unique_dim_on_host as
 from plugrad.ops.on_demand.prepare import sequences as prepare
 from plugrad.ops.prepare.reductions import wrap_dim
 from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.calls.promotion import common_dtype
 from plugrad.tensor.creation.allocation import check_memory
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 def block_diag(tensors: list[Any]) -> Any:
     if not tensors:
         return F.empty((1, 0))
-    dtype = tensors[0].dtype
     for position, item in enumerate(tensors):
         if item.ndim > 2:
             raise RuntimeError(
@@ -58,7 +58,7 @@ def block_diag(tensors: list[Any]) -> Any:
                 "torch.block_diag: input tensors must all be on the same device. Input 0 is on "
                 f"device {tensors[0].device} and input {position} is on device {item.device}"
             )
-        dtype = promote_types(dtype, item.dtype)
+    dtype = common_dtype(tuple(tensors))
     # Recorded, unlike the casts of kernels.
     blocks = [item.to(dtype) for item in tensors]
     matrices = [item if item.ndim == 2 else item.reshape((1, -1)) for item in blocks]
