@@ -54,6 +54,7 @@ from plugrad.distributed.simulate import (
     Costs,
     DataParallel,
     FullySharded,
+    Overheads,
     Pipeline,
     Prediction,
     Profile,
@@ -64,6 +65,7 @@ from plugrad.distributed.simulate import (
     profile_step,
     simulate,
 )
+from plugrad_distributed.planning.overheads import middle
 
 PROCESSES = (1, 2, 4)
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,7 +155,8 @@ class Contest:
         self.memory: dict[Case, float] = {}
         self.profiles: dict[str, list[Profile]] = {}
         self.costs: Costs | None = None
-        self.ratios: list[tuple[float, float]] = []
+        self.ratios: list[tuple[float, float, float]] = []
+        self.overheads: list[Overheads] = []
         self.contentions: dict[str, list[float]] = {}
         self.groups = {ranks: dist.new_group(list(range(ranks))) for ranks in PROCESSES}
         self.plain = {name: Plain(make()) for name, make in MODELS.items()}
@@ -229,11 +232,16 @@ class Contest:
 
     def measure_costs(self) -> None:
         found = measure_collectives(rounds=5, seconds=0.2, optimizer=optimizer_of)
-        self.ratios.append((found.overlap, found.waiting))
+        self.ratios.append((found.overlap, found.waiting, found.late))
+        self.overheads.append(found.overheads)
         best = found if self.costs is None else fastest(self.costs, found)
-        # Of ratios, the median counts: less is not better.
-        overlap, waiting = (statistics.median(each) for each in zip(*self.ratios, strict=True))
-        self.costs = replace(best, overlap=overlap, waiting=waiting)
+        # Of ratios and differences, the median counts: less is not better.
+        overlap, waiting, late = (
+            statistics.median(each) for each in zip(*self.ratios, strict=True)
+        )
+        self.costs = replace(
+            best, overlap=overlap, waiting=waiting, late=late, overheads=middle(self.overheads)
+        )
 
     def measure_contention(self, name: str) -> None:
         """The slowdown of a step without communication, on as many ranks as there are cores."""

@@ -29,6 +29,13 @@ def test_modules_are_imported_by_the_names_of_pytorch() -> None:
 
     assert again is DistributedDataParallel
     assert _MixedPrecision(plugrad.float16).reduce_dtype is None
+    import plugrad.distributed.algorithms.ddp_comm_hooks.ddp_zero_hook as zero
+    import plugrad.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook as local
+    import plugrad.distributed.algorithms.model_averaging.averagers as averagers
+
+    assert callable(zero.hook_with_zero_step)
+    assert callable(local.post_localSGD_hook)
+    assert callable(averagers.PeriodicModelAverager)
     assert same is Join
     assert issubclass(DistributedDataParallel, Joinable)
     assert callable(JoinHook.main_hook)

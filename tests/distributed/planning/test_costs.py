@@ -22,6 +22,7 @@ from plugrad.distributed.simulate import (
 )
 from plugrad_distributed.planning.costs import ALGORITHMS
 from plugrad_distributed.planning.measuring_overheads import measure_layers, measure_overheads
+from plugrad_distributed.planning.overheads import middle
 from tests.distributed.under_mpi import needs_mpi, run
 
 LATENCY, BANDWIDTH = 3e-6, 2e9
@@ -138,6 +139,10 @@ def test_costs_are_kept_in_files(tmp_path: Path) -> None:
         (lambda: Costs({}), "near must have a line for each collective"),
         (lambda: Costs.of(1e-6, 1e9, cores=0), "cores must be at least 1, got 0"),
         (lambda: Costs.of(1e-6, 1e9, overlap=2.0), "overlap must be at most 1, got 2.0"),
+        (
+            lambda: replace(Costs.of(1e-6, 1e9), late=-1.0),
+            r"late must not be below 0, got -1\.0",
+        ),
     ],
 )
 def test_wrong_costs_are_refused(make: Any, message: str) -> None:
@@ -152,6 +157,7 @@ def test_ranks_agree_on_what_was_measured() -> None:
     assert all(p.seconds > 0 for points in found[0].measured.values() for p in points)
     assert found[0].overlap <= 1 <= found[0].contention
     assert 0 <= found[0].waiting <= 1
+    assert found[0].late >= 0
     overheads = found[0].overheads
     assert min(overheads.sent, overheads.received, overheads.moved, overheads.updated) > 0
 
@@ -181,9 +187,24 @@ def test_the_least_of_two_measurements_counts() -> None:
     laters = dict.fromkeys(ALGORITHMS, later["send"])
     one = replace(one, measured=lines, cores=2)
     found = fastest(one, replace(other, measured=laters, cores=2))
-    assert found.overheads == Overheads(layer=1.0, unit=1.0)
+    # They are differences.
+    assert found.overheads == other.overheads
     assert found.add == 1.0
     assert [p.seconds for p in found.measured["send"]] == [2.0, 2.0]
+
+
+def test_the_middle_of_measured_overheads_counts() -> None:
+    found = middle([Overheads(layer=layer, unit=9 - layer) for layer in (1.0, 2.0, 5.0)])
+    assert found == Overheads(layer=2.0, unit=7.0)
+
+
+def test_ranks_that_communicate_often_compute_in_turns() -> None:
+    costs = replace(Costs.of(0.0, 1e30, cores=2, contention=1.5), waiting=0.25)
+    assert costs.slowdown_in_turns(2) == costs.slowdown(2) == 1.5
+    # The first two while two sleep, the others while two wait.
+    assert costs.slowdown_in_turns(4) == 1.5 + 1.5 * 1.25
+    # The last one shares memory with half a rank: two that wait.
+    assert costs.slowdown_in_turns(3) == 1.5 + 1.25
 
 
 def test_overheads_below_zero_are_refused() -> None:

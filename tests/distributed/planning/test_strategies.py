@@ -331,6 +331,26 @@ def test_ranks_that_wait_take_a_part_of_a_core() -> None:
     assert found.step_time == pytest.approx(sum(ends))
 
 
+def test_ranks_on_shared_cores_see_messages_late() -> None:
+    for cores, ends in ((1, 12.0 + 6 * 0.5), (4, 12.0)):
+        costs = replace(Costs.of(0.0, 1e30, cores=cores), late=0.5)
+        found = simulate(layered(4), Pipeline(4, 1), 4, costs)
+        # Three messages forward, and three back.
+        assert found.step_time == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("strategy", [FullySharded(), TensorParallel(4)])
+def test_ranks_that_communicate_often_take_from_each_other(strategy: Any) -> None:
+    costs = Costs.of(0.0, 1e30, cores=2)
+    alone = simulate(layered(4), strategy, 4, costs).step_time
+    found = simulate(layered(4), strategy, 4, replace(costs, waiting=0.25)).step_time
+    assert found == pytest.approx(alone * 2.25 / 2)
+    # A data parallel rank waits once.
+    plain = simulate(layered(4), DataParallel(), 4, costs).step_time
+    again = simulate(layered(4), DataParallel(), 4, replace(costs, waiting=0.25)).step_time
+    assert again == plain
+
+
 def test_messages_between_stages_take_time_of_both_ranks() -> None:
     found = simulate(layered(2), Pipeline(2, 1), 2, overheads(sent=0.25, received=0.5))
     assert found.step_time == pytest.approx(6.0 + 2 * (0.25 + 0.5))

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from plugrad_distributed.planning.overheads import NO_OVERHEADS, Overheads, least
+from plugrad_distributed.planning.overheads import NO_OVERHEADS, Overheads
 
 __all__ = ["ALGORITHMS", "Call", "Costs", "Line", "Point", "fastest", "fit_line"]
 
@@ -218,7 +218,10 @@ class Costs:
         add: seconds per byte that is added to others in memory.
         overheads: what the ways to spread a model take of Python's time.
         far_overlap: as `overlap`, of groups on several machines; None for the same.
-        waiting: which part of a core a rank takes that waits, where ranks are more than cores.
+        waiting: which part of a core a rank takes from others that compute, while it waits, where
+            ranks are more than cores.
+        late: seconds until a rank that waits sees that a message has come, where ranks are more
+            than cores: it sleeps between polls.
         measured: by collective, what was measured. Groups of a size that was measured on one
             machine are taken from these.
         about: where the figures come from.
@@ -245,6 +248,7 @@ class Costs:
     overheads: Overheads = NO_OVERHEADS
     waiting: float = 0.0
     far_overlap: float | None = None
+    late: float = 0.0
 
     def __post_init__(self) -> None:
         if missing := [name for name in ALGORITHMS if name not in self.near]:
@@ -256,6 +260,8 @@ class Costs:
             raise ValueError(f"Costs(): overlap must be at most 1, got {self.overlap!r}")
         if not 0 <= self.waiting <= 1:
             raise ValueError(f"Costs(): waiting must be from 0 to 1, got {self.waiting!r}")
+        if not self.late >= 0:
+            raise ValueError(f"Costs(): late must not be below 0, got {self.late!r}")
         fitted = {}
         for name, points in self.measured.items():
             for ranks in {point.ranks for point in points}:
@@ -299,6 +305,7 @@ class Costs:
         add: float = 0.0,
         overheads: Overheads = NO_OVERHEADS,
         waiting: float = 0.0,
+        late: float = 0.0,
     ) -> Costs:
         """Costs with lines that are fitted to measurements on one machine: to groups with a core
         for each rank, or to groups of two ranks if there is only one core."""
@@ -306,9 +313,10 @@ class Costs:
             name: fit_line(name, [p for p in points if p.ranks <= max(cores, 2)])
             for name, points in measured.items()
         }
-        return cls(
+        found = cls(
             near, {}, cores, contention, copy, overlap, measured, about, add, overheads, waiting
         )
+        return replace(found, late=late)
 
     def with_network(self, latency: float, bandwidth: float, overlap: float = 1.0) -> Costs:
         """With a network between machines: seconds of a message, bytes per second of a machine, and
@@ -376,6 +384,23 @@ class Costs:
         shared = 0.0 if self.cores <= 1 or math.isinf(self.cores) else (busy - 1) / (self.cores - 1)
         return max(1.0, ranks / self.cores) * (1 + (self.contention - 1) * shared)
 
+    def slowdown_in_turns(self, ranks: int) -> float:
+        """As `slowdown`, of ranks that communicate so often that those of a machine compute one
+        after the other between two collectives. Those that have computed wait for the others.
+
+        >>> from dataclasses import replace
+        >>> from plugrad.distributed.simulate import Costs
+        >>> costs = replace(Costs.of(1e-6, 1e9, cores=2), waiting=0.125)
+        >>> [costs.slowdown_in_turns(ranks) for ranks in (1, 2, 4)]
+        [1.0, 1.0, 2.125]
+        """
+        if ranks <= self.cores:
+            return self.slowdown(ranks)
+        cores = int(self.cores)
+        return math.fsum(
+            self.slowdown(min(cores, ranks - done), done) for done in range(0, ranks, cores)
+        )
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write them as JSON.
 
@@ -405,7 +430,8 @@ class Costs:
 
 def fastest(one: Costs, other: Costs) -> Costs:
     """The smaller of each figure in two measurements of the same machine, because other programs
-    only add to them. The ratios `contention`, `overlap` and `waiting` are the second one's.
+    only add to them. Ratios and differences are the second one's, because a smaller one is not
+    better: `contention`, `overlap`, `waiting`, `late` and `overheads`.
 
     >>> from plugrad.distributed.simulate import Costs, Point, fastest
     >>> names = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "send")
@@ -432,6 +458,7 @@ def fastest(one: Costs, other: Costs) -> Costs:
         overlap=other.overlap,
         about=one.about,
         add=min(one.add, other.add),
-        overheads=least(one.overheads, other.overheads),
+        overheads=other.overheads,
         waiting=other.waiting,
+        late=other.late,
     )

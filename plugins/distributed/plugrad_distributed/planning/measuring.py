@@ -32,6 +32,7 @@ from plugrad_distributed.planning.measuring_ranks import (
     Beside,
     InMemory,
     measure_beside,
+    measure_late,
     measure_memory,
     measure_messages,
     measure_waiting,
@@ -106,7 +107,7 @@ def measure_collectives(
         memory = measure_memory()
         beside = measure_beside(max(sizes), busy)
     barrier()
-    waiting = measure_waiting(cores)
+    waiting, late = measure_waiting(cores), measure_late(cores)
     messages = measure_messages()
     overheads, layers = Overheads(), Layers(0.0, 0.0, 0.0)
     pair = new_group([0, 1])
@@ -121,9 +122,11 @@ def measure_collectives(
         overheads, **layers._asdict(), moved=memory.moved, beside=beside.seconds, sent=messages.sent
     )
     found: list[Any] = [None] * world
-    all_gather_object(found, (measured, contention, overheads, memory, beside, waiting, messages))
-    measured, contention, overheads, memory, beside, waiting, _ = found[0]
-    overheads = replace(overheads, received=found[1][-1].received)
+    all_gather_object(
+        found, (measured, contention, overheads, memory, beside, waiting, messages, late)
+    )
+    measured, contention, overheads, memory, beside, waiting, *_ = found[0]
+    overheads = replace(overheads, received=found[1][-2].received)
     return Costs.fitted(
         measured,
         cores=cores,
@@ -134,6 +137,7 @@ def measure_collectives(
         add=memory.add,
         overheads=overheads,
         waiting=waiting,
+        late=max(each[-1] for each in found),
     )
 
 

@@ -3,6 +3,7 @@ kernels, waiting, messages."""
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import plugrad
 from plugrad import Tensor
 from plugrad_distributed.distributed.collectives import all_reduce, barrier, broadcast
+from plugrad_distributed.distributed.objects import all_gather_object
 from plugrad_distributed.distributed.points import irecv, isend, recv, send
 from plugrad_distributed.distributed.queries import get_rank, get_world_size
 
@@ -20,6 +22,7 @@ __all__ = [
     "InMemory",
     "Messages",
     "measure_beside",
+    "measure_late",
     "measure_memory",
     "measure_messages",
     "measure_waiting",
@@ -143,34 +146,64 @@ def _saved(size: int, group: Any) -> tuple[float, float]:
 
 
 def measure_waiting(cores: int) -> float:
-    """The part of a core that a waiting rank uses if there are more ranks than cores; every rank
-    calls this."""
+    """The part of a core that a waiting rank takes from ranks that compute, if there are more ranks
+    than cores: how much less they compute while it waits than while it sleeps. Every rank calls
+    this; the first one gets the result."""
     others = get_world_size() - cores
     if others < 1:
         return 0.0
+    work, found = work_of_steps(), []
+    for _ in range(TRIES):
+        asleep, waiting = (_rate(work, cores, pause) for pause in (1.5 * COMPUTED, 0.0))
+        found.append((asleep / waiting - 1) * cores / others)
+    return min(1.0, max(0.0, statistics.median(found)))
+
+
+def _rate(work: Callable[[], Any], cores: int, pause: float) -> float:
+    """Calls per second of the first ranks together, while the others sleep so long, then wait."""
     note = plugrad.zeros(1)
     barrier()
-    if get_rank() < cores:
-        time.sleep(COMPUTED)
-        if get_rank() == 0:
-            for rank in range(cores, cores + others):
-                send(note, rank)
-        barrier()
-        return 0.0 if get_rank() else _taken(cores)
-    begun, used = time.perf_counter(), time.thread_time()
-    recv(note, 0)
-    part = (time.thread_time() - used) / (time.perf_counter() - begun)
+    rank, calls = get_rank(), 0
+    begun = time.perf_counter()
+    if rank < cores:
+        while time.perf_counter() < begun + COMPUTED:
+            work()
+            calls += 1
+    else:
+        time.sleep(pause)
+        recv(note, 0)
+    rate = calls / (time.perf_counter() - begun)
+    if rank == 0:
+        for other in range(cores, get_world_size()):
+            send(note, other)
+    rates: list[Any] = [None] * get_world_size()
+    all_gather_object(rates, rate)
+    return math.fsum(rates[:cores])
+
+
+def measure_late(cores: int) -> float:
+    """Seconds until a rank that waits sees a message, where ranks are more than cores and others
+    compute. Every rank calls it; the one after those that compute gets it."""
+    if get_world_size() <= cores:
+        return 0.0
+    rank, work = get_rank(), work_of_steps()
+    took: list[float] = []
     barrier()
-    if get_rank() == cores:
-        send(plugrad.tensor([part], dtype=plugrad.float64), 0)
-    return 0.0
-
-
-def _taken(sender: int) -> float:
-    found = plugrad.zeros(1, dtype=plugrad.float64)
-    recv(found, sender)
-    part: float = found.tolist()[0]
-    return min(1.0, max(0.0, part))
+    if rank < cores:
+        for _ in range(MESSAGES):
+            begun = time.perf_counter()
+            while time.perf_counter() < begun + ARRIVAL:
+                work()
+            if rank == 0:
+                # Clocks of processes of one machine are the same.
+                send(plugrad.tensor([time.perf_counter()], dtype=plugrad.float64), cores)
+    elif rank == cores:
+        sent = plugrad.zeros(1, dtype=plugrad.float64)
+        for _ in range(MESSAGES):
+            recv(sent, 0)
+            took.append(time.perf_counter() - float(sent))
+    barrier()
+    return statistics.median(took) if took else 0.0
 
 
 class Messages(NamedTuple):

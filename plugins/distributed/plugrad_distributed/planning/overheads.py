@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-__all__ = ["NO_OVERHEADS", "Overheads", "least"]
+__all__ = ["NO_OVERHEADS", "Overheads", "middle"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,13 @@ class Overheads:
 NO_OVERHEADS = Overheads()
 
 
-def least(one: Overheads, other: Overheads) -> Overheads:
-    """The less of each."""
-    pairs = {name: min(value, asdict(other)[name]) for name, value in asdict(one).items()}
-    return Overheads(**pairs)
+def middle(found: Sequence[Overheads]) -> Overheads:
+    """The median of each, of several measurements. They are differences of times, so one that is
+    too small is as likely as one that is too large, and often comes with another that is too large.
+
+    >>> from plugrad_distributed.planning.overheads import Overheads, middle
+    >>> middle([Overheads(unit=unit) for unit in (3.0, 1.0, 2.0)]).unit
+    2.0
+    """
+    every = [asdict(each) for each in found]
+    return Overheads(**{name: statistics.median(each[name] for each in every) for name in every[0]})

@@ -50,10 +50,23 @@ class Mesh:
 
 
 class Run:
-    """One prediction: the profile as one tensor parallel rank has it, and prices of collectives."""
+    """One prediction: the profile as one tensor parallel rank has it, and prices of collectives.
+
+    Args:
+        per_machine: ranks of a machine.
+        far: whether there are several machines.
+        often: whether ranks wait for each other several times in a pass.
+    """
 
     def __init__(
-        self, profile: Profile, mesh: Mesh, costs: Costs, per_machine: int, far: bool
+        self,
+        profile: Profile,
+        mesh: Mesh,
+        costs: Costs,
+        per_machine: int,
+        far: bool,
+        *,
+        often: bool = False,
     ) -> None:
         self.mesh = mesh
         self.costs = costs
@@ -63,7 +76,8 @@ class Run:
             self.split = split_tensors(profile, mesh.tensor, costs.overheads.layer)
         self.profile = self.split.profile
         self.gradients = {each.grad for each in self.profile.parameters}
-        self.slowdown = costs.slowdown(per_machine)
+        slowdown = costs.slowdown_in_turns if often else costs.slowdown
+        self.slowdown = slowdown(per_machine)
         self.per_machine = per_machine
         stride = mesh.tensor * mesh.pipeline
         self.tensor = _Prices(costs, mesh.tensor, far and mesh.tensor > per_machine, 1)
@@ -231,6 +245,7 @@ class Run:
         # The shapes go ahead of each tensor, as a message of their own.
         ahead = self.hop.call("send", 8).seconds
         overheads = self.costs.overheads
+        late = self.costs.late if self.per_machine > self.costs.cores else 0.0
         for stage in range(total):
             size = sum(p.bytes for p in self.profile.parameters if stages[p.used] == stage)
             python = overheads.microbatch / 2
@@ -242,7 +257,7 @@ class Run:
                 work["weights"][stage] += overheads.split
             sent = 0.0
             if stage + 1 < total and crossing[stage]:
-                sent = ahead + self.hop.call("send", crossing[stage] / count).seconds
+                sent = ahead + self.hop.call("send", crossing[stage] / count).seconds + late
             # From and to the stage before, and the one behind.
             inward = bool(stage and crossing[stage - 1])
             received = overheads.received * inward + overheads.sent * bool(sent)

@@ -60,11 +60,18 @@ def simulate(
         raise ValueError(
             f"simulate(): ranks_per_machine must be positive, got {ranks_per_machine!r}"
         )
-    run = Run(profile, mesh, costs, min(ranks, per_machine), ranks > per_machine)
     data = next((each for each in parts if isinstance(each, DataParallel | FullySharded)), None)
     pipeline = next((each for each in parts if isinstance(each, Pipeline)), None)
     if mesh.data == 1 and isinstance(data, DataParallel):
         data = None  # it only calls the model
+    run = Run(
+        profile,
+        mesh,
+        costs,
+        min(ranks, per_machine),
+        ranks > per_machine,
+        often=pipeline is None and (mesh.splits or isinstance(data, FullySharded)),
+    )
     found = run.whole(data) if pipeline is None else run.staged(data, pipeline)
     exceeds = memory is not None and found.memory.total > memory
     return replace(found, strategy=" + ".join(map(str, parts)), exceeds=exceeds)

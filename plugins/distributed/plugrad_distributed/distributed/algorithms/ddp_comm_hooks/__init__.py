@@ -22,6 +22,7 @@ from plugrad_distributed.distributed.algorithms.ddp_comm_hooks import (
     ddp_zero_hook,
     debugging_hooks,
     default_hooks,
+    post_localSGD_hook,
     powerSGD_hook,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "ddp_zero_hook",
     "debugging_hooks",
     "default_hooks",
+    "post_localSGD_hook",
     "powerSGD_hook",
     "register_ddp_comm_hook",
 ]

@@ -1,0 +1,2 @@
+# For type checkers: `plugrad.distributed.algorithms.model_averaging`. Written by tools/stubs.py.
+from plugrad_distributed.distributed.algorithms.model_averaging import *
