@@ -49,7 +49,7 @@ Floats = tuple[float, ...]
 
 # Above this number of taps, all are read at once rather than one after the other.
 _FEW = 4
-# Bytes from which on it is asked whether there is so much memory.
+# The number of bytes from which on the available memory is checked.
 _LARGE = 1 << 28
 
 
