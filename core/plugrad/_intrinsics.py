@@ -54,7 +54,7 @@ _held: Final = _Held()
 
 
 def hold_tensor_class(cls: Any, native: Any) -> None:
-    """From now on tensors are of class `cls`, and its native base class `native` makes them."""
+    """Set the class of new tensors, and its native base class, which makes them."""
     _held.native = native
 
 

@@ -1,6 +1,6 @@
 """Displays tensors as tables, graphs as pictures or lists, and profiles as tables in notebooks.
 
-Colours and fonts are those of the notebook, so it is readable in light and dark themes.
+Colours and fonts come from the notebook, so displays are readable in light and dark themes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tensor_html(tensor: Any) -> str:
         else:
             body = _summary(plain)
     except (NotImplementedError, RuntimeError, TypeError):
-        # Its elements cannot be read, as within vmap; its repr says what it is.
+        # Its elements cannot be read, as within vmap; its repr describes it.
         body = _pre(repr(tensor))
     return f"<div><div style='opacity:.75'>{caption}</div>{body}</div>"
 

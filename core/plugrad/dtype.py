@@ -26,7 +26,7 @@ class DType:
         scalar_name: PyTorch's name in error messages, ``"Float"``.
         itemsize: bytes per element.
         category: 0 bool, 1 integer, 2 floating point, 3 complex.
-        is_float8: one of the 8-bit floats, which are for storage and promote with nothing.
+        is_float8: one of the 8-bit floats, which are for storage and do not promote.
 
     >>> import plugrad
     >>> plugrad.float32 is plugrad.tensor([1.0]).dtype
@@ -240,8 +240,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
     """The smallest dtype that holds both, by PyTorch's table.
 
     Raises:
-        RuntimeError: PyTorch's table has none: uint16, uint32 and uint64 promote to nothing but
-            real floating point dtypes, the 8-bit floats to nothing but themselves.
+        RuntimeError: PyTorch's table has none: uint16, uint32 and uint64 promote only to real
+            floating point dtypes, the 8-bit floats only to themselves.
 
     >>> import plugrad
     >>> plugrad.promote_types(plugrad.int32, plugrad.float16)
@@ -273,7 +273,7 @@ _default: Final = _Default()
 
 
 def get_default_dtype() -> DType:
-    """The dtype that Python floats become: float32 until `set_default_dtype` says otherwise.
+    """The dtype that Python floats become: float32 until `set_default_dtype` changes it.
 
     >>> import plugrad
     >>> plugrad.get_default_dtype() is plugrad.tensor([1.0]).dtype

@@ -104,7 +104,7 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
 
 
 def _of_tensors(public: Any, function: Any, tensors: Sequence[Any]) -> Any:
-    """Call an operator of a list with tensors that came one by one, or as one list."""
+    """Call an operator on a list with tensors that were passed one by one, or as one list."""
     if OVERRIDES.active:
         handled = override_call(public, tuple(tensors), tuple(tensors), {})
         if handled is not PROCEED:

@@ -134,7 +134,7 @@ def _check_ordered(input: Any, mask: Any, name: str) -> None:
 def sum(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
-    """The sum along some dimensions, or all; 0 where the mask leaves nothing.
+    """The sum along some dimensions, or all; 0 where everything is masked out.
 
     >>> import plugrad
     >>> plugrad.masked.sum(plugrad.tensor([1, 2, 3]), mask=plugrad.tensor([True, False, True]))
@@ -148,7 +148,7 @@ def sum(
 def prod(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
-    """The product along some dimensions, or all; 1 where the mask leaves nothing.
+    """The product along some dimensions, or all; 1 where everything is masked out.
 
     >>> import plugrad
     >>> plugrad.masked.prod(plugrad.tensor([2, 2, 3]), mask=plugrad.tensor([True, False, True]))
@@ -270,7 +270,7 @@ def _count(input: Any, dims: tuple[int, ...], keepdim: bool, mask: Any) -> Any:
 def mean(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
-    """The mean along some dimensions, or all; nan where the mask leaves nothing.
+    """The mean along some dimensions, or all; nan where everything is masked out.
 
     Raises:
         ValueError: integers or bools, and no floating point `dtype`.
@@ -348,7 +348,7 @@ def norm(
     input = _in_dtype(input, None, "norm")
     lowest = ord == -math.inf
     if lowest and mask is not None and not input.dtype.is_floating_point:
-        _kept(input, mask, _zero)  # Where the mask does not fit, that comes first.
+        _kept(input, mask, _zero)  # A mask that does not fit is reported first.
         raise AssertionError(f"input must be floating point, got {input.dtype}")
     kept = _kept(input, mask, _highest if lowest else _zero)
     return F.linalg_vector_norm(kept, ord, _dims(input, dim), keepdim, dtype=dtype)

@@ -137,7 +137,7 @@ class profile(Scope):
 
     Args:
         activities: what to measure, by default all of `supported_activities()`.
-        schedule: says for each step, counted by `step()`, what to do; see `schedule`.
+        schedule: returns for each step, counted by `step()`, what to do; see `schedule`.
         on_trace_ready: called with the profile whenever a recording is complete.
         record_shapes, profile_memory, with_stack, with_flops, with_modules: as for
             `plugrad.autograd.profiler.profile`.

@@ -12,7 +12,7 @@ from plugrad.dispatch.operator import Operator, all_operators, declared_operator
 
 _classes: Final[dict[tuple[str, tuple[str, ...]], Any]] = {}
 
-# mypy wants the literal names of a namedtuple; these come from schemas.
+# mypy requires the literal names of a namedtuple; these come from schemas.
 _namedtuple: Final[Any] = namedtuple
 
 

@@ -57,5 +57,5 @@ class _WeakTensorRef:
         self._ref = weakref.ref(tensor)
 
     def expired(self) -> bool:
-        """Whether the tensor is gone."""
+        """Whether the tensor has been freed."""
         return self._ref() is None

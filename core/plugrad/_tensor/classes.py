@@ -393,7 +393,7 @@ class Tensor(TensorAttributes, OlderNames, OnDemandMethods, TensorMethods):
         return properties.make_leaf(_subclass(cls), data, require_grad)
 
     def as_subclass(self, cls: Any) -> Any:
-        """A view of the whole tensor that is of class `cls`, and in the graph.
+        """A view of the whole tensor with the class `cls`, in the graph.
 
         >>> import plugrad
         >>> class Metres(plugrad.Tensor):

@@ -1,6 +1,6 @@
 """What NumPy's operators and universal functions do with tensors: `Tensor.__array_ufunc__`.
 
-array * tensor, numpy.sin(tensor)       plugrad's operator, recorded if a gradient is wanted
+array * tensor, numpy.sin(tensor)       plugrad's operator, recorded if a gradient is needed
 array += tensor, numpy.cbrt(tensor)     NumPy; refused if the tensor requires grad
 """
 

@@ -20,7 +20,7 @@ class OnDemandMethods:
 
 
 class _Later:
-    """A method whose family is loaded on first use."""
+    """A method that loads its family on first use."""
 
     __slots__ = ("_name",)
 

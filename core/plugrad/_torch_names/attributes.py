@@ -86,7 +86,7 @@ class TensorAttributes:
         return False
 
     def is_conj(self: Any) -> bool:
-        """Whether it is a view whose elements are the conjugates of those in its memory.
+        """Whether it is a view that conjugates the elements in its memory.
 
         >>> import plugrad
         >>> x = plugrad.tensor([1 + 2j])
@@ -96,7 +96,7 @@ class TensorAttributes:
         return is_conj(self)
 
     def is_neg(self: Any) -> bool:
-        """Whether it is a view whose elements are those in its memory, negated.
+        """Whether it is a view that negates the elements in its memory.
 
         >>> import plugrad
         >>> x = plugrad.tensor([1 + 2j])
@@ -126,7 +126,7 @@ class TensorAttributes:
 
     @explains
     def is_set_to(self: Any, tensor: TensorBase) -> bool:
-        """Whether both are of the same elements in memory, with the same shape and strides.
+        """Whether both have the same elements in memory, with the same shape and strides.
 
         >>> import plugrad
         >>> x = plugrad.arange(6)
@@ -242,7 +242,7 @@ class TensorAttributes:
         return pin_memory(self, device)
 
     def is_pinned(self: Any, device: Any = None) -> bool:
-        """Whether it lies in page-locked host memory.
+        """Whether it is in page-locked host memory.
 
         >>> import plugrad
         >>> plugrad.ones(2).is_pinned()
@@ -271,7 +271,7 @@ class TensorAttributes:
         active.backend.record_stream(self._backend_array, s)
 
     def data_ptr(self: Any) -> int:
-        """The address of the first element, where the array knows it; 0 of a tensor without data.
+        """The address of the first element, if the array exposes it; 0 of a tensor without data.
 
         Raises:
             RuntimeError: the backend's arrays have no address.
@@ -307,7 +307,7 @@ class TensorAttributes:
         return TypedStorage(self)
 
     def where(self: Any, condition: Any, other: Any) -> Any:
-        """The elements where `condition` holds, those of `other` elsewhere.
+        """The elements where `condition` holds, and the elements of `other` elsewhere.
 
         >>> import plugrad
         >>> x = plugrad.tensor([-1.0, 2.0])

@@ -141,8 +141,8 @@ def lobpcg(
     """The `k` greatest or smallest eigenvalues of a symmetric matrix, and their vectors.
 
     (*, m, m) gives values (*, k) and vectors (*, m, k) with A @ x = e * B @ x. Good if `k` is small
-    compared with `m`; `linalg.eigh` finds all of them. Gradients are those of single eigenvalues,
-    up to the second order; `A` is symmetrised first where they are requested.
+    compared with `m`; `linalg.eigh` finds all of them. Gradients are correct for distinct
+    eigenvalues, up to the second order; `A` is symmetrised first where they are requested.
 
     Args:
         A: symmetric or Hermitian, of float32, float64 or their complex dtypes.
@@ -159,8 +159,8 @@ def lobpcg(
         ortho_iparams, ortho_fparams, ortho_bparams: accepted; the basis needs no parameters.
 
     Raises:
-        ValueError: m is less than three times n, `method` is neither, or a gradient is asked of a
-            complex matrix.
+        ValueError: m is less than three times n, `method` is neither, or a complex matrix requires
+            a gradient.
         RuntimeError: shapes or dtypes do not fit.
 
     Source: Knyazev 2001, algorithm 4.1, with the basis of Stathopoulos and Wu 2002.

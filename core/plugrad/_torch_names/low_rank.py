@@ -67,7 +67,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = No
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """About the `q` first principal components of observations, which are the rows of a matrix.
 
-    (*, m, n) gives U (*, m, q), S (*, q) and V (*, n, q), whose columns are the directions.
+    (*, m, n) gives U (*, m, q), S (*, q) and V (*, n, q); the columns of V are the directions.
 
     Args:
         q: how many; by default min(6, m, n).

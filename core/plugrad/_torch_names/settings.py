@@ -51,8 +51,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """`use_deterministic_algorithms` by a number or name: 0 is "default", which does not ask for
-    it, 1 is "warn", 2 is "error".
+    """`use_deterministic_algorithms` by a number or name: 0 "default" (off), 1 "warn", 2 "error".
 
     Raises TypeError and RuntimeError for anything else.
 

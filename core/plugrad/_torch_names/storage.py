@@ -579,7 +579,7 @@ def _name(storage: _Storage) -> str:
 
 
 def _flat(tensor: Any) -> Any:
-    """All elements of a tensor that is not a view, as they lie in memory, which it shares."""
+    """All elements of a tensor that is not a view, in the order of memory, which it shares."""
     whole = tensor.detach()
     if whole.is_contiguous():
         return whole.view(-1)
@@ -587,7 +587,7 @@ def _flat(tensor: Any) -> Any:
 
 
 def _owner(array: Any) -> Any:
-    """The array that a view was first taken of, where arrays know."""
+    """The array from which a view was first taken, if arrays expose it."""
     while True:
         base = getattr(array, "base", None)
         if type(base) is not type(array):

@@ -24,8 +24,8 @@ from plugrad.dtype import (
 
 
 class _StorageType(type):
-    """A dtype that is called like a class of storages: it makes a TypedStorage, and knows those of
-    its dtype."""
+    """A dtype that is called like a class of storages: it makes a TypedStorage, and recognises the
+    storages of its dtype."""
 
     dtype: DType
 

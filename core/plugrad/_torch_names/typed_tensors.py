@@ -129,7 +129,8 @@ TYPE_NAMES = {
 
 
 def type_of(tensor: Any) -> str:
-    """What `tensor.type()` says: ``plugrad.FloatTensor``, with the device if it is not the host."""
+    """The result of `tensor.type()`: ``plugrad.FloatTensor``, with the device if it is not the
+    host."""
     device = tensor.device.type
     place = "" if device == "cpu" else f"{device}."
     return f"{printed_name()}.{place}{TYPE_NAMES[tensor.dtype.name]}"

@@ -73,7 +73,7 @@ def _gradients(optimizer: Any) -> Iterator[Tensor]:
 
 
 class GradScaler:
-    """Scales losses, unscales gradients, and skips steps whose gradients are not finite.
+    """Scales losses, unscales gradients, and skips steps with gradients that are not finite.
 
     A step is ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``.
     bfloat16 does not need this.

@@ -1,4 +1,4 @@
-"""The arrays that the namespace makes: tensors whose operators follow the standard.
+"""The arrays that the namespace makes: tensors with operators that follow the standard.
 
 PyTorch's operators differ from the standard's: arrays without dimensions promote like numbers, most
 unsigned integers promote with nothing, `inf // 2` is nan, and slices have no negative steps. Plain
@@ -35,7 +35,7 @@ class Count(int):
 
 
 class Array(Tensor):
-    """A tensor whose operators follow the array API standard.
+    """A tensor with operators that follow the array API standard.
 
     An operator on an array and a plain tensor follows PyTorch, and gives a plain tensor. So do the
     functions and methods of plugrad.
@@ -119,7 +119,7 @@ def _has_plain(values: Any) -> bool:
 
 
 def arrays_from_arrays(function: Any) -> Any:
-    """A function whose results are arrays unless a plain tensor is among its arguments."""
+    """A function that returns arrays unless a plain tensor is among its arguments."""
 
     @wraps(function)
     def called(*args: Any, **options: Any) -> Any:

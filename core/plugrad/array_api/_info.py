@@ -1,4 +1,4 @@
-"""What the namespace says about itself: capabilities, devices and dtypes."""
+"""The namespace's information about itself: capabilities, devices and dtypes."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -
 
 
 def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-    """Elements moved along axes; what leaves at the end comes in at the start."""
+    """Elements moved along axes; elements that leave at the end reappear at the start."""
     if axis is None:
         return F.roll(x, shift)
     axes = _whole(axis)

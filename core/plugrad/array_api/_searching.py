@@ -13,8 +13,8 @@ from plugrad.dtype import BOOL, COMPLEX, bool_, int64, uint8
 
 
 def _order(x: Tensor, axis: int, descending: _bool) -> Tensor:
-    """Where the elements in order come from; equal ones stay in order. Complex numbers are in the
-    order of their real parts, then of their imaginary ones."""
+    """The original positions of the sorted elements; equal ones stay in order. Complex numbers are
+    in the order of their real parts, then of their imaginary ones."""
     if x.dtype.category != COMPLEX:
         keys = x.to(uint8) if x.dtype.category == BOOL else x
         return F.argsort(keys, stable=True, dim=axis, descending=descending)

@@ -263,8 +263,8 @@ class inference_mode(ModeManager):
 
     New tensors are inference tensors, which have no version counter and are never recorded.
     Outside, operators on them give normal tensors, but they cannot be written to, saved for
-    backward or made to require grad; `clone()` gives a normal tensor. Normal tensors stay normal
-    inside, and so do their views, which must not be written to with autograd afterwards.
+    backward or made to require grad; `clone()` gives a normal tensor. Normal tensors and their
+    views stay normal inside; these views must not be written to with autograd afterwards.
 
     Args:
         mode: False switches back to normal mode within an outer block.

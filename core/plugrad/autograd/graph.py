@@ -190,7 +190,7 @@ def _get_grad_fn_or_grad_acc(item: Any) -> Any:
 def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     """Tell autograd that the elements of one or several tensors were written to.
 
-    For writes that plugrad cannot see, such as one into the array from `x.numpy()`. It has no
+    For writes that plugrad cannot detect, such as one into the array from `x.numpy()`. It has no
     effect on inference tensors, whose writes are not counted.
 
     Raises:

@@ -44,7 +44,7 @@ class BackendReport:
 
 
 def report_backends(chosen: str) -> list[BackendReport]:
-    """Every backend of every installed plugin, and those that were activated by hand."""
+    """Every backend of every installed plugin, and backends that were activated explicitly."""
     plugins = get_manager().load_all()
     reports = [
         _report(backend, plugin, chosen)

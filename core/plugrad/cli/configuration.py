@@ -1,4 +1,4 @@
-"""`plugrad config`: every setting, and where its value came from."""
+"""`plugrad config`: every setting, and the source of its value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ConfigRow:
 
 
 def config_rows(config: Config) -> list[ConfigRow]:
-    """What every layer says about every key, the strongest first."""
+    """The value of every key in every layer, the strongest first."""
     return [
         ConfigRow(key, _shown(setting.value), setting.source, setting.layer, place == 0)
         for key in config.known_keys()
@@ -51,7 +51,7 @@ def config(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show the configuration, and where each value came from, defaults included.
+    """Show the configuration with the source of each value, including defaults.
 
     Options of backends are listed as `backends.NAME.OPTION`.
     """

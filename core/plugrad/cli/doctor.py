@@ -243,7 +243,8 @@ def _examine_choice(report: Report) -> None:
 
 
 def _examine_names(config: Config, report: Report) -> None:
-    """Names in the configuration that mean nothing here: maybe they are meant for elsewhere."""
+    """Names in the configuration that match nothing installed: maybe they are meant for
+    elsewhere."""
     plugins = get_manager().load_all()
     for key in ("disable", "prefer"):
         source = config.all_settings(key)[0].source

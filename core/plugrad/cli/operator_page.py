@@ -12,7 +12,7 @@ from plugrad.cli.output import print_line, width_of
 if TYPE_CHECKING:
     from plugrad.cli.operators import OperatorReport
 
-# In words, what the rules of forward mode say that need no formula.
+# Descriptions of the rules of forward mode that need no formula.
 _FORWARD = {
     "auto_element_wise": "the derivative times the tangent",
     "auto_linear": "the operator, applied to the tangents",

@@ -316,8 +316,8 @@ def _cell(report: OperatorReport, backend: str) -> str:
 
 
 def _usable_backends() -> list[ActiveBackend]:
-    """Every installed backend that can be activated, and those that are active by hand; with a
-    device to compute on."""
+    """Every installed backend that can be activated, and backends that were activated explicitly;
+    with a device to compute on."""
     for name in get_manager().backends():
         try:
             find_backend(name)

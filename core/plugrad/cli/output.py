@@ -59,7 +59,7 @@ def console() -> Console:
 
 
 def print_json(data: object) -> None:
-    """Machine-readable, on standard output and nothing beside it."""
+    """Machine-readable, as the only text on standard output."""
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 

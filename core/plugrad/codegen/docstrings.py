@@ -37,7 +37,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass
 class Scope:
-    """What the source says in a module or a class: its own text, its functions, its classes."""
+    """The docstrings in the source of a module or a class: its own text, its functions, its
+    classes."""
 
     text: str | None = None
     name: str = ""  # The docstring of the class; a module has none here.
@@ -46,7 +47,7 @@ class Scope:
     attributes: dict[str, str] = field(default_factory=dict)
 
     def text_of(self, name: str) -> str | None:
-        """The docstring of a function, or what the class says of an attribute."""
+        """The docstring of a function, or the class's text about an attribute."""
         function = self.functions.get(name)
         text = None if function is None else ast.get_docstring(function)
         return text or self.attributes.get(name)

@@ -1,7 +1,7 @@
 """Writes the docstrings of public functions and methods, from the operators' entries.
 
-What an entry does not say is taken from its schema, and from what an argument of that name means in
-most operators, so every docstring describes its arguments.
+If an entry has no text for an argument, it comes from the schema and from the usual meaning of that
+name, so every docstring describes its arguments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "Generator": ("a `Generator`", "generators"),
     "MemoryFormat": ("a memory format", "memory formats"),
 }
-# What arguments of these names mean, where an entry does not say it under `args:`.
+# The meaning of arguments with these names, unless an entry describes them under `args:`.
 _MEANINGS: Final[Mapping[str, str]] = {
     "atol": "the absolute tolerance",
     "bias": "is added to the result",
@@ -85,12 +85,12 @@ _INTERNAL: Final = re.compile(r"_.*|.*_(?:backward|backward_data|forward)")
 
 
 def function_text(group: Group) -> str:
-    """What `help()` says of the public function of a group."""
+    """The text of `help()` for the public function of a group."""
     return _text(group, "", _out(group.first))
 
 
 def method_text(group: Group) -> str:
-    """What `help()` says of the method of a group: `input` is the receiver."""
+    """The text of `help()` for the method of a group: `input` is the receiver."""
     return _text(group, "input", [])
 
 

@@ -140,7 +140,7 @@ def python_header(entry: Entry, group: Group, has_out: bool, is_method: bool = F
 
     Those gather separate integers into a tuple, and read `axis` and `keepdims` where the schema
     has `dim` and `keepdim`. A required `dim` may then come under either name, so that it and the
-    required ones behind it get a default, and are looked for by hand.
+    required ones behind it get a default, and are looked for by explicit code.
     """
     varargs = takes_varargs(entry)
     positional: list[str] = []

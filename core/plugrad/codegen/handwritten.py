@@ -32,7 +32,8 @@ class Sources:
         self._scopes: dict[Path, Scope] = {}
 
     def function_text(self, name: str, file: str = "__init__.py") -> str:
-        """What the function or class `name` says that a module defines or imports; "" if none."""
+        """The docstring of the function or class `name` that a module defines or imports; "" if
+        none."""
         path = self._package / file
         scope, tree = self._scope(path), self._trees[path]
         if name in scope.classes:
@@ -48,7 +49,8 @@ class Sources:
         return ""
 
     def method_text(self, name: str, entries: Mapping[str, str]) -> str:
-        """What the method or property `name` of Tensor says; `entries` are operators' texts."""
+        """The docstring of the method or property `name` of Tensor; `entries` are operators'
+        texts."""
         for file, cls in _TENSOR:
             scope = self._scope(self._package / file)
             if text := scope.classes[cls].text_of(name):
@@ -94,7 +96,7 @@ class Sources:
         return ""
 
     def _file_of(self, module: str) -> str:
-        """Relative to the package; "" for a module that is generated, or somebody else's."""
+        """Relative to the package; "" for a module that is generated or not plugrad's."""
         parts = module.split(".")[1:]
         for path in (
             Path(*parts).with_suffix(".py") if parts else Path(),

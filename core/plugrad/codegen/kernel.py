@@ -176,7 +176,7 @@ def _emit_shared_unpack(
 ) -> set[str]:
     """Unpack what several formulas use, once: an unpack hook may be costly, or good for one call.
 
-    Returns the local names that are there now.
+    Returns the local names that exist now.
     """
     inputs = differentiable_arguments(entry)
     users: dict[str, list[Formula]] = {}
@@ -338,7 +338,7 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
 
 
 def _direct_kernel(entry: Entry, below: str) -> tuple[str, str]:
-    """The class of kernel that mostly comes next, and how it is called natively; `below` is the
+    """The class of kernel that usually comes next, and how it is called natively; `below` is the
     variable of the key set that it is called with."""
     arguments = entry.schema.arguments
     names = [argument.name for argument in arguments]

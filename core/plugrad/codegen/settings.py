@@ -26,7 +26,7 @@ class SettingsClass:
 
     Attributes:
         members: the arguments, in the order in which raw kernels get them.
-        args: pairs of a member and what `help()` says of it.
+        args: pairs of a member and its text in `help()`.
     """
 
     name: str

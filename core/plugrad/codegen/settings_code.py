@@ -77,7 +77,7 @@ def _functions(entry: Entry) -> list[tuple[str, str]]:
 
 
 def emit_call_with(out: Source, entry: Entry, settings: Settings, returned: str) -> None:
-    """The typed entry into dispatch for those who have the settings as one object."""
+    """The typed entry into dispatch for callers that have the settings as one object."""
     arguments = entry.schema.arguments
     types = {a.name: native_type(a.type) for a in arguments}
     types[NAME] = f"{NAME}.{settings.kind.name}"

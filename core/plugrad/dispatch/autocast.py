@@ -12,7 +12,7 @@ from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dispatch.scope import Scope
 from plugrad.dtype import DType
 
-# What a thread begins with; nothing is ever put into its cache.
+# What a thread begins with; its cache stays empty.
 _NEVER_ASKED_FOR: Final = AutocastState({}, {}, True, 0, {})
 
 
@@ -23,7 +23,7 @@ def autocast_state() -> AutocastState:
 
 
 def autocast_in_force(state: LocalState) -> dict[str, DType]:
-    """For which device types it is on, with their dtypes; not to be changed."""
+    """The device types for which it is on, with their dtypes; not to be changed."""
     found = state.autocast
     return _NEVER_ASKED_FOR.enabled if found is None else found.enabled
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def caller_outside_plugrad() -> FrameType | None:
-    """The innermost frame of this thread whose module is not part of the core, or None.
+    """The innermost frame of this thread from a module outside of the core, or None.
 
-    Compiled functions have no frames, so those of the interpreted core must not count either.
+    Compiled functions have no frames, so the interpreted core's frames are skipped, too.
     """
     frame: FrameType | None = sys._getframe(0)
     while frame is not None and _is_ours(frame):

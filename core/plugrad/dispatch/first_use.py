@@ -1,6 +1,6 @@
 """Counts the threads that are loading parts of plugrad on first use; a fork waits for them.
 
-The module is compiled, so that no interrupt comes while the gate is held.
+The module is compiled, so that no interrupt occurs while the gate is held.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from plugrad.dispatch.scope import Scope
 
 @final
 class FirstUse:
-    """Which threads import and read what plugrad needs when it is first used: the one that comes
-    first, or several. It is not a lock, so it cannot deadlock with other locks."""
+    """Which threads import and read what plugrad needs when it is first used: the first thread, or
+    several. It is not a lock, so it cannot deadlock with other locks."""
 
     def __init__(self) -> None:
         self.gate = threading.Lock()

@@ -39,7 +39,7 @@ def hold_while_forking(lock: Any) -> None:
     _LOCKS.insert(0, lock)
 
 
-# Functions that give locks of objects that come and go, called while all of `_LOCKS` are held.
+# Functions that return locks of short-lived objects, called while all of `_LOCKS` are held.
 _SOURCES: Final[list[Callable[[], Iterable[Any]]]] = []
 
 

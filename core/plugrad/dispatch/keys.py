@@ -127,7 +127,7 @@ _PER_BACKEND: Final[list[tuple[int, str, dict[int, DispatchKey]]]] = [
     (AUTOCAST, "Autocast", _autocast),
 ]
 _backend_names: Final[dict[str, int]] = {}
-# Backends that are gone, the longest gone first: their numbers are free when no others are left.
+# Removed backends, the earliest first: their numbers are free when no others are left.
 _retired: Final[dict[str, None]] = {}
 _shared: Final[list[DispatchKey]] = []
 
@@ -155,8 +155,8 @@ def register_backend_key(backend: str, key_name: str | None = None) -> int:
     """Hand out a backend's bit and declare its keys `Foo`, `AutogradFoo` and `AutocastFoo`; returns
     the number.
 
-    Registering the same backend again returns the same number, unless many others came meanwhile
-    and one of them got it.
+    Registering the same backend again returns the same number, unless one of many others has got it
+    in the meantime.
 
     Raises:
         ValueError: the key's name belongs to another backend or functionality.
@@ -192,7 +192,7 @@ def retire_backend_key(backend: str) -> None:
 
 
 def _hand_on(backend: str) -> int:
-    """The number of the backend that has been gone for longest. Its keys are removed, so kernels
+    """The number of the backend that was removed first. Its keys are removed, so kernels
     that were registered for them are no longer used."""
     former = next(iter(_retired), "")
     if not former:

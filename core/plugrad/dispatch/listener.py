@@ -84,7 +84,7 @@ class Trace:
             outer.arrive(task, node, input_nr, grad, is_sum, left)
 
     def queue_node(self, task: Any, node: Any, device: str) -> None:
-        """A node whose inputs are complete is about to be queued.
+        """A node with complete inputs is about to be queued.
 
         Args:
             device: the device with the thread that will run it; empty for the thread that waits for
@@ -107,7 +107,7 @@ class Trace:
             outer.release(node)
 
     def enter_node(self, node: Any) -> None:
-        """The engine begins with a node: hooks, `run_node`, handing on what came out."""
+        """The engine begins with a node: hooks, `run_node`, passing on the results."""
         outer = self.outer
         if outer is not None:
             outer.enter_node(node)

@@ -123,7 +123,7 @@ class _Lifetime:
 
     def __init__(self, state: LocalState) -> None:
         self.state = state
-        # Kept here: a thread may end after this module's names are gone.
+        # Kept here: a thread may end after this module's names are deleted.
         self.last = _last
         self.nobody = _nobody
 
@@ -216,7 +216,7 @@ class Watch:
             self.threads = len(self._watchers)
 
     def discard(self, watcher: object) -> None:
-        """It is gone. Idempotent."""
+        """Count one less. Idempotent."""
         with self.lock:
             self._watchers.discard(watcher)
             self.threads = len(self._watchers)

@@ -12,7 +12,7 @@ def missing_kernel(
 
     Args:
         is_view: whether the primitive makes views, which share memory, so that the host cannot
-            stand in.
+            compute it instead.
         registered: a sentence about the existing kernels.
     """
     if backend == "meta":

@@ -204,7 +204,7 @@ class Operator:
         self._last_forward = _NOTHING_RESOLVED
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the operator as its schema says, dispatching on its tensors."""
+        """Call the operator by its schema, dispatching on its tensors."""
         return self.call(self.bind(args, kwargs))
 
     def call(self, values: tuple[Any, ...]) -> Any:

@@ -176,7 +176,8 @@ class FunctionSchema(_Canonical):
 
     Attributes:
         positional: how many arguments may be given by position; they come first.
-        takes_all: whether the only one of these is a list of tensors, which may come one by one.
+        takes_all: whether the only one of these is a list of tensors, which may be passed one by
+            one.
     """
 
     def __init__(

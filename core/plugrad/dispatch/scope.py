@@ -2,7 +2,7 @@
 
 KeyboardInterrupt, or any exception that comes from outside, is raised between two bytecodes. If
 `__enter__` is a Python function, this may happen after the change and before `with` has registered
-the block; in `__exit__` it may happen before the change is undone. Even `with` itself forgets the
+the block; in `__exit__` it may happen before the change is undone. Even `with` itself drops the
 block a few bytecodes before it calls `__exit__`. So all context managers get three things from
 `Scope`:
 
@@ -284,7 +284,8 @@ def _put_back(scope: Scope, state: LocalState, before: Any) -> None:
 
 @final
 class _Nobodys(Scope):
-    """Finds out how many references there are to a scope that is entered by hand and not kept."""
+    """Measures how many references there are to a scope that is entered by a direct call and not
+    stored."""
 
     def __init__(self) -> None:
         self.references: int = 0

@@ -21,7 +21,7 @@ settings: Final = Settings()
 
 
 def alert_not_deterministic(name: str) -> None:
-    """Called by a kernel whose results may differ from run to run, before it computes.
+    """Kernels with results that may differ from run to run call this before they compute.
 
     Does nothing unless `plugrad.use_deterministic_algorithms` requests the same results in every
     run; then it raises RuntimeError, or warns if that was requested.

@@ -92,8 +92,8 @@ class CopySlices(Node):
         return laid_out
 
     def _release_variables(self) -> None:
-        # What `inner` saved goes with it, unless it is a node of this graph itself: the grad_fn of
-        # its saved result, when the view is gone.
+        # The tensors that `inner` saved are released with it, unless it is a node of this graph
+        # itself: the grad_fn of its saved result, after the view was freed.
         self.inner = None
 
 

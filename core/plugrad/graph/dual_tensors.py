@@ -54,7 +54,7 @@ def find_tangent(tensor: TensorBase) -> Tangent | None:
 
 
 def tangent_of(tensor: TensorBase) -> TensorBase | None:
-    """The tangent of a dual tensor, or None; nothing has one where forward mode is off."""
+    """The tangent of a dual tensor, or None; there are none while forward mode is off."""
     if current_state().kept & keys.FORWARD_AD_BIT == 0:
         return None
     tangent = find_tangent(tensor)

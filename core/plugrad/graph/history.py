@@ -24,7 +24,7 @@ from plugrad.tensor.base import (
 
 @final
 class _Factories:
-    """Node classes of higher layers that this one has to instantiate."""
+    """Node classes of higher layers that this layer instantiates."""
 
     def __init__(self) -> None:
         self.accumulate_grad: Any = None
@@ -67,7 +67,7 @@ def grad_accumulator(tensor: TensorBase) -> Node:
 
 
 def gradient_edge(tensor: TensorBase) -> Edge:
-    """Where the gradient of a tensor goes; `NO_EDGE` if it requires none."""
+    """The edge that receives the gradient of a tensor; `NO_EDGE` if it requires none."""
     if tensor._view_info is not None:
         refresh_view(tensor)
     meta = tensor._autograd_meta
@@ -82,8 +82,8 @@ def gradient_edge(tensor: TensorBase) -> Edge:
 
 
 def link(node: Node, tensor: TensorBase) -> bool:
-    """Have a node that is being made send its next output to where the gradient of a tensor goes;
-    whether it goes anywhere."""
+    """Connect the next output of a new node to the edge that receives a tensor's gradient;
+    returns whether there is one."""
     if tensor._view_info is not None:
         refresh_view(tensor)
     meta = tensor._autograd_meta
@@ -307,7 +307,7 @@ def move_hooks(meta: AutogradMeta, node: Node, number: i64) -> None:
     """Move a tensor's hooks when it becomes output `number` of `node`.
 
     Its gradient hooks stay with the former node, or end if it was a leaf; hooks that are
-    registered from now on are another dict. Retaining the gradient goes on at the new place.
+    registered from now on are another dict. The gradient is retained at the new place from then on.
     """
     meta.hooks = None
     former = meta.grad_fn

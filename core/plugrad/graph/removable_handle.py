@@ -77,7 +77,7 @@ class RemovableHandle(Scope):
         return (self.hooks_dict_ref(), self.id, tuple(extra() for extra in self.extra_dict_ref))
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        # The hooks may be gone: then make a dead reference.
+        # The hooks may have been freed: then make a dead reference.
         self.hooks_dict_ref = weakref.ref(OrderedDict() if state[0] is None else state[0])
         self.id = state[1]
         _numbers.skip_to(self.id)

@@ -37,7 +37,8 @@ FREED_MESSAGE: Final = (
     "graph a second time or if you need to access saved tensors after calling backward."
 )
 
-# What `SavedVariable.output_nr` says of a tensor that is not an output of the node that saved it.
+# The value of `SavedVariable.output_nr` for a tensor that is not an output of the node that saved
+# it.
 LEAF: Final = -1
 NON_LEAF: Final = -2
 
@@ -397,7 +398,7 @@ def push_saved_tensor_hooks(pack: Any, unpack: Any) -> None:
 
     Raises:
         TypeError: a hook is not callable.
-        RuntimeError: such hooks are disabled; the message says why.
+        RuntimeError: such hooks are disabled; the message explains why.
     """
     if not callable(pack) or not callable(unpack):
         raise TypeError(
@@ -462,7 +463,7 @@ class SavedTensorHooks(Scope):
 
 
 def disable_saved_tensor_hooks(message: str | None) -> None:
-    """Forbid default hooks on this thread with a message for those who try; None allows them.
+    """Forbid default hooks on this thread, with the message of the error; None allows them.
 
     Raises:
         RuntimeError: there are such hooks already.

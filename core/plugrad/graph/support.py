@@ -115,7 +115,7 @@ def overwritten(target: TensorBase) -> TensorBase:
     recorded, since gradients may need it.
 
     The write into a view is one into its base. As after other in-place operators, the gradient of
-    the former elements goes to the base, and hooks of the view as it was do not see it.
+    the former elements goes to the base, and hooks of the former view do not get it.
 
     Raises:
         RuntimeError: `target` may not be written to by a recorded operator; see `check_inplace`.

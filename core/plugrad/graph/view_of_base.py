@@ -82,7 +82,7 @@ class ViewOfBase(Node):
             inputs[self.output_nrs[position]] = grad
             grad = node.apply(inputs)[0]
         if grad is not None and (grad is grads[0] or grad._view_info is not None):
-            # As in PyTorch, it has memory of its own: who writes to one does not change the other.
+            # As in PyTorch, it has memory of its own: a write to one does not change the other.
             grad = operators["clone"](grad)
         return [grad]
 

@@ -106,7 +106,7 @@ def _is_tensor_list(value: Any) -> bool:
 
 
 class AutogradKernel:
-    """The kernel of the Autograd key of an operator that writes to nothing.
+    """The kernel of the Autograd key of an operator that does not write.
 
     It serves forward mode, too, if there is a `jvp`.
     """

@@ -206,7 +206,7 @@ class CustomOpDef:
                 "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
                 f"Got: {name}{schema}"
             )
-        check_tags(parsed, tags)  # before the former definition goes
+        check_tags(parsed, tags)  # before the former definition is removed
         former = _definitions.get(self._qualname)
         stood = definition_of(self._qualname)
         if former is not None:
@@ -215,7 +215,7 @@ class CustomOpDef:
         with Transaction(self._lib._handles) as whole:
             whole.on_failure(lambda: self._make_way(former, stood))
             if former is not None:
-                # Its kernels and rules stay until it is clear that it goes.
+                # Its kernels and rules stay until it is certain that it is removed.
                 whole.on_success(former._lib._destroy)
                 retract(former._op)
             self._define(name + schema, fn)
@@ -293,7 +293,7 @@ class CustomOpDef:
             device_types: names of backends; None means all that have no kernel of their own.
             fn: takes and returns tensors; runs below autograd.
             raw: it takes and returns the backend's own arrays instead. Views, copies and promotion
-                are then those of the array library.
+                then follow the array library.
 
         Raises:
             ValueError: `raw` without a backend, or an operator without tensors and without a

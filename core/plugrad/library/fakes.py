@@ -37,7 +37,7 @@ class FakeContext:
         It works only where sizes are symbolic, as in `opcheck`, which compares shapes.
 
         Raises:
-            RuntimeError: the operator runs on meta tensors, whose shape must be known.
+            RuntimeError: the operator runs on meta tensors, which need a known shape.
             ValueError: `min` is negative.
         """
         self._refuse()

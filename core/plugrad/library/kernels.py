@@ -31,7 +31,7 @@ _PYTHON_TYPES = {"Tensor": TensorBase, "int": int, "float": float, "bool": bool,
 def call_on_tensors(op: Operator, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
     """Run a Python function on tensors where autograd has had its turn: nothing is recorded.
 
-    Lists are Python lists, keyword-only arguments come by keyword.
+    Lists are Python lists, keyword-only arguments are passed by keyword.
     """
     arguments = op.schema.arguments
     given = tuple(
@@ -118,7 +118,7 @@ def module_of(function: Callable[..., Any]) -> str:
 
 
 def check_results(op: Operator, function: Callable[..., Any], out: Any) -> None:
-    """RuntimeError if a function did not return what the schema says."""
+    """RuntimeError if the returned values do not match the schema."""
     returns = op.schema.returns
     where = f"{op.name} (with implementation in {module_of(function)})"
     if not returns:

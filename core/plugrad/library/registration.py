@@ -289,8 +289,8 @@ def register_vmap(
 
     The rule is called as ``func(info, in_dims, *args, **kwargs)`` and returns
     ``(output, out_dims)``: `info.batch_size` is the length of the mapped dimension,
-    `in_dims` gives the mapped dimension of every argument (None: not mapped), `out_dims` that of
-    every output.
+    `in_dims` gives the mapped dimension of every argument (None: not mapped), `out_dims` the mapped
+    dimension of every output.
 
     Args:
         op: name, overload or `CustomOpDef`.

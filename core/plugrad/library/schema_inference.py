@@ -43,7 +43,7 @@ def infer_schema(
         prototype_function: annotated in full; defaults and keyword-only parameters are kept.
         mutates_args: names of the arguments that the function writes to, or "unknown": all Tensors.
         op_name: the operator's name, which the schema then begins with.
-        tags: `Tag.inplace` and `Tag.out` say that the tensors that are written to are also
+        tags: `Tag.inplace` and `Tag.out` mean that the tensors that are written to are also
             returned.
 
     Raises:

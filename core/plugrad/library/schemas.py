@@ -10,13 +10,13 @@ from plugrad.tensor.base import TensorBase
 
 
 def is_written(argument: Argument) -> bool:
-    """Whether the schema says that the operator writes to an argument."""
+    """Whether the operator writes to an argument, according to the schema."""
     alias = argument.type.alias
     return alias is not None and alias.is_write
 
 
 def is_functional(schema: FunctionSchema, *, allow_view: bool = False) -> bool:
-    """Whether an operator writes to nothing and returns something new, or a view if allowed."""
+    """Whether an operator does not write and returns a new tensor, or a view if allowed."""
     if schema.mutates:
         return False
     if schema.is_view:

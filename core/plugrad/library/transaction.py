@@ -1,4 +1,5 @@
-"""Makes a registration of several steps atomic: all of it or nothing, even after an interrupt."""
+"""Makes a registration of several steps atomic: completely or not at all, even after an
+interrupt."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class VmapHandle:
         if self._rule in rules:
             rules.remove(self._rule)
         remove_rule(self._rule.op, self._rule)
-        # At last: who is interrupted finds that it is not removed, and does it again.
+        # Set last: after an interrupt it is still False, and `remove` can run again.
         self.is_removed = True
 
 

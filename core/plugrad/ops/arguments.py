@@ -47,7 +47,7 @@ def checked_arguments(
 def fit_arguments(
     op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: bool
 ) -> tuple[Any, ...]:
-    """`checked_arguments`, with numbers for tensors only if `numbers` says so.
+    """`checked_arguments`, with numbers for tensors only if `numbers` is true.
 
     Raises:
         ArgumentMismatch: they do not fit.

@@ -9,8 +9,8 @@ Each list has the full names of the operators with one policy:
     banned               a RuntimeError, which names a replacement
 
 float64 is never cast. Operators in no list run in the dtypes that they get, including in-place
-operators, whose result already has a dtype. `tests/core/amp/test_lists.py` requires a decision on
-every operator, and compares the lists with PyTorch's.
+operators, because their result already has a dtype. `tests/core/amp/test_lists.py` requires a
+decision on every operator, and compares the lists with PyTorch's.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def decisions(op: Operator) -> list[str]:
     name = op.full_name
     lists = (name in _CPU) + (name in _ACCELERATOR)
     if op.kernel_for(keys.COMPOSITE_IMPLICIT_AUTOGRAD) is None:
-        lists *= 2  # where one of the lists does not name it, nothing is left to decide
+        lists *= 2  # an operator that no list names needs no decision
     places = {
         "lists": lists >= 2,
         "whole": name in _WHOLE,

@@ -28,7 +28,7 @@ from plugrad.tensor.aliasing.alias_kernels import (
 )
 from plugrad.tensor.calls.kernel_factory import BackendSelectKernel
 
-# Makes a kernel of the operator, what its table says of it, and the module's names.
+# Makes a kernel from the operator, its table's entry, and the module's names.
 Maker = Callable[[Operator, str, dict[str, Any]], Any]
 
 

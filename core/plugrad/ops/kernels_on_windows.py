@@ -93,7 +93,7 @@ def _col2im(function: Kernel) -> Kernel:
     return kernel
 
 
-# For each operator, what makes a raw kernel of a function of windows.
+# For each operator, the function that makes a raw kernel from a function of windows.
 _ADAPTERS: Final[dict[str, Callable[[Kernel], Kernel]]] = {
     "avg_pool2d": _avg_pool,
     "avg_pool2d_backward": _avg_pool_backward,
@@ -114,7 +114,7 @@ def on_windows(operator: str, function: Kernel, leading: int = 0) -> Kernel:
     """The raw kernel of an operator from a function that takes `Windows`.
 
     Args:
-        leading: how many arguments of the function's own come first.
+        leading: how many of the function's own arguments come first.
 
     Functions get, beside arrays:
 

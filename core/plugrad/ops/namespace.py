@@ -21,12 +21,12 @@ from plugrad.ops.arguments import (
     fit_arguments,
 )
 
-# One object for each operator, and for each name, as long as somebody has it: programs compare
+# One object for each operator and for each name, as long as it is referenced: programs compare
 # them by identity.
 _overloads: Final[weakref.WeakValueDictionary[Operator, OpOverload]] = weakref.WeakValueDictionary()
 _packets: Final[weakref.WeakValueDictionary[str, OpOverloadPacket]] = weakref.WeakValueDictionary()
 
-# Tags are for those who look at an operator; its calls do not depend on them.
+# Tags are for inspecting an operator; its calls do not depend on them.
 TAGS: Final[dict[str, tuple[Any, ...]]] = {}
 
 

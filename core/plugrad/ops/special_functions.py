@@ -226,7 +226,7 @@ def _bessel(order: int, x: Array) -> Array:
     for k in range(1, 30):
         part = part * ((2 * k - 1) ** 2 - 4 * order * order) / (8 * k * far)
         sum_ = sum_ + part
-    # In two factors, as exp overflows before the quotient does.
+    # In two factors, because exp overflows before the quotient does.
     root = np.exp(far / 2)
     value = np.where(size <= 30, total, root * (sum_ / np.sqrt(2 * np.pi * far)) * root)
     value = np.where(np.isinf(x), np.inf, value)

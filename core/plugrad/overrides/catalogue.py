@@ -18,7 +18,7 @@ from plugrad.tensor.calls import promotion
 from plugrad.tensor.calls.overridable import OVERRIDES
 from plugrad.tensor.creation import from_data as creation
 
-# Written by hand, and overridable.
+# Handwritten and overridable.
 BY_HAND: tuple[Any, ...] = (broadcast_tensors, einsum, tensordot, promotion.result_type)
 OF_AUTOGRAD: tuple[Any, ...] = (autograd.backward, autograd.grad)
 # They take no tensors; modes see them.

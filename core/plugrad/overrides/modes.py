@@ -1,4 +1,4 @@
-"""Modes that see every call of a public function, and blocks in which nothing is overridden.
+"""Modes that intercept every call of a public function, and blocks without overrides.
 
 Both belong to the thread, and a backward pass takes them to the threads that run it.
 """
@@ -34,7 +34,7 @@ class Mode(Scope):
         """What the state keeps of the mode while it is on: a function that gives the mode.
 
         A mode that the state kept alive would not go with its block, if `with` loses that. A mode
-        that was entered by hand and is not stored is meant to stay.
+        that was entered by a direct call and is not stored stays active.
         """
         return weakref.ref(self) if self._entries else lambda: self
 
@@ -45,9 +45,10 @@ class Mode(Scope):
 class PlugradFunctionMode(Mode):
     """A context manager inside which each call of a public function goes to it first.
 
-    Subclass it and define `__plugrad_function__(self, func, types, args=(), kwargs=None)`. In there
-    the mode is off, so that `func(*args, **kwargs)` goes to the mode around this one, then to the
-    classes of the arguments, then to plugrad. NotImplemented says the same without a call.
+    Subclass it and define `__plugrad_function__(self, func, types, args=(), kwargs=None)`. Inside
+    it the mode is off, so that `func(*args, **kwargs)` goes to the mode around this one, then to
+    the classes of the arguments, then to plugrad. NotImplemented has the same effect without a
+    call.
 
     >>> import plugrad
     >>> from plugrad.overrides import PlugradFunctionMode, resolve_name
@@ -146,7 +147,7 @@ class _Off(Scope):
 
 
 class DisablePlugradFunctionSubclass(_Off):
-    """Context manager inside which classes override nothing; modes still do.
+    """Context manager that disables overrides of classes; modes still do.
 
     An override uses it to have plugrad work on its class as on any Tensor.
 

@@ -18,7 +18,7 @@ def set_configuration_hooks(changed: Callable[[], None], forgotten: Callable[[],
 
 
 def tell_changed() -> None:
-    """The configuration says something else now."""
+    """The configuration has changed."""
     for follow in _changed:
         follow()
 

@@ -127,7 +127,7 @@ class SeededGenerator:
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def clone_state(self) -> Self:
-        """A generator that goes on from here by itself."""
+        """An independent generator that continues from this position."""
         made = copy.copy(self)
         made.set_state(self.get_state())
         return made

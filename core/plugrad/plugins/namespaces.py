@@ -143,13 +143,13 @@ class _SubmoduleFinder:
 
 
 def _alias(fullname: str, real: str) -> ModuleSpec:
-    """The spec of a second name. It says whether that is a package, so `python -m` finds what to
+    """The spec of a second name. It shows whether that is a package, so `python -m` finds what to
     run: its `__main__` or the module itself."""
     from importlib.util import find_spec
 
     try:
         spec = find_spec(real)
-    except ValueError:  # a module that was made by hand has none
+    except ValueError:  # a module that was not imported from a file has none
         spec = None
     is_package = spec is not None and spec.submodule_search_locations is not None
     return ModuleSpec(fullname, _AliasLoader(real), is_package=is_package)

@@ -70,7 +70,7 @@ def misfit(requirements: Iterable[str], version: str) -> str:
         try:
             wanted = Requirement(line)
         except InvalidRequirement:
-            continue  # pip says so when it is installed
+            continue  # pip reports this during installation
         counts = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
         if counts and not wanted.specifier.contains(version, prereleases=True):
             return f"{CORE}{wanted.specifier}"

@@ -1,4 +1,4 @@
-"""Chooses the device of tensors that are made without one, and says why it was chosen.
+"""Chooses the device of tensors that are made without one, and keeps the reason.
 
 From strongest to weakest: the `device` argument, ``with plugrad.device(...)``,
 `set_default_device`, `plugrad.config.set`, `PLUGRAD_DEVICE` or `PLUGRAD_BACKEND`, the
@@ -25,7 +25,7 @@ from plugrad.plugins.loading.process import get_manager
 
 
 class Choice:
-    """A device and where the choice came from."""
+    """A device and the source of the choice."""
 
     def __init__(self, device: Device, source: str) -> None:
         self.device = device

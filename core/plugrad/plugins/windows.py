@@ -1,8 +1,8 @@
 """The geometry of windows, without arrays, for kernels of pooling and convolution.
 
-`Windows` says which elements of an array the windows read, how far they reach into the padding, and
-what average pooling divides by; `convolution_windows`, `transposed_sizes` and `window_count` say
-how many windows there are and how large that makes the result. `on_windows` makes kernels of
+`Windows` describes which elements of an array the windows read, how far they reach into the
+padding, and what average pooling divides by; `convolution_windows`, `transposed_sizes` and
+`window_count` give the number of windows and the size of the result. `on_windows` makes kernels of
 functions that take `Windows`.
 """
 

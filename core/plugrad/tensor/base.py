@@ -104,7 +104,7 @@ class ViewStep:
 
 @final
 class ViewInfo:
-    """How a view came from its base: the operators to apply, in order, with their arguments.
+    """How a view was made from its base: the operators to apply, in order, with their arguments.
 
     Attributes:
         base: the tensor that is not a view itself.
@@ -388,7 +388,7 @@ def numel_of(tensor: TensorBase) -> int:
 
 
 def whole_numbers(found: Any, array: Any) -> tuple[int, ...]:
-    """What an array says of its dimensions as a plain tuple of Python's integers.
+    """The dimensions of an array as a plain tuple of Python's integers.
 
     Raises:
         TypeError: an element is not an integer, for example a length unknown to the library.

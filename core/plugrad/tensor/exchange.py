@@ -166,7 +166,7 @@ def drop_gradients(tensors: list[TensorBase]) -> None:
             meta.grad = None
 
 
-# What `situation` says of a tensor.
+# The result of `situation` for a tensor.
 REQUIRES_GRAD: Final = 1
 HAS_GRAD: Final = 2
 IS_CONJ: Final = 4

@@ -1,4 +1,4 @@
-"""Lazy conjugation and negation: tensors whose array has not been conjugated or negated yet.
+"""Lazy conjugation and negation: tensors with an array that has not been conjugated or negated yet.
 
 `x.conj()` shares memory with `x`; a bit of its key set, `Conjugate`, marks it as the conjugate. The
 imaginary part of such a tensor has the bit `Negative`. Arrays do not have these bits, so two keys
@@ -77,7 +77,7 @@ def toggled(tensor: TensorBase, bit: i64) -> TensorBase:
 
 
 def _applied(tensor: TensorBase, bits: i64) -> TensorBase:
-    """A tensor without bits, conjugated and negated as `bits` say."""
+    """A tensor without bits, conjugated and negated according to `bits`."""
     if bits & keys.CONJUGATE_BIT:
         tensor = _computed("plugrad::conj_physical", tensor)
     if bits & keys.NEGATIVE_BIT:

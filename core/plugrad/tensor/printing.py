@@ -127,7 +127,7 @@ class _Formatter:
             return f"{value:.{_options.precision}e}"
         if not self.is_integral:
             return f"{value:.{_options.precision}f}"
-        # The point of "1." says that the tensor holds floats; nan and inf say so themselves.
+        # The point of "1." shows that the tensor holds floats; nan and inf show it themselves.
         return f"{value:.0f}." if isfinite(value) else f"{value:.0f}"
 
     def format(self, value: Any) -> str:

@@ -39,7 +39,7 @@ class CompiledStep(Protocol[_P, _R]):
 
 
 def _tape(step: Any) -> Callable[..., list[Any]]:
-    from plugrad.transforms.lowering.tape import Tape  # most processes compile nothing
+    from plugrad.transforms.lowering.tape import Tape  # most processes do not compile
 
     return Tape(step)
 

@@ -47,7 +47,7 @@ def vmap(
         A function of batches.
 
     Raises:
-        ValueError: `in_dims` or `out_dims` do not fit, there is nothing to map over, sizes differ,
+        ValueError: `in_dims` or `out_dims` do not fit, no argument is mapped over, sizes differ,
             or something else than tensors is returned.
         IndexError: an entry of `out_dims` is not a dimension of its result.
         RuntimeError: `randomness` is not one of the three; or `func` depends on values of elements,
@@ -176,7 +176,7 @@ class _Call:
         return unflatten(structure, results)
 
     def run_in_chunks(self, chunk_size: int) -> Any:
-        """So many elements at once; what comes out is put together."""
+        """So many elements at once; the results are joined."""
         parts: list[list[Any]] = []
         structure: Any = None
         dims: list[Any] = []

@@ -51,7 +51,8 @@ __all__ = [
 
 
 class _Overrides:
-    """What the context managers below say instead of `checkpoint`'s arguments; None: nothing."""
+    """The values that the context managers below set in place of `checkpoint`'s arguments; None:
+    nothing."""
 
     early_stop: bool | None = None
     debug: bool | None = None

@@ -146,7 +146,7 @@ class Region:
         if number == -1:
             return self._take_outside(slot)
         if number not in slot.values:
-            # Threads of several devices may come here at once. Each recomputes for itself: waiting
+            # Threads of several devices may run this at once. Each recomputes for itself: waiting
             # for the other could be waiting for oneself, if the function runs a pass of its own.
             self._recompute(number, slot)
         value = slot.values[number]
@@ -166,7 +166,7 @@ class Region:
         return value
 
     def _take_outside(self, slot: _Slot) -> TensorBase:
-        """For somebody who looks at a saved tensor outside a pass: it counts as a pass."""
+        """For reading a saved tensor outside of a pass: it counts as a pass."""
         number = -next(_outside)
         self._recompute(number, slot)
         value = slot.values[number]
@@ -208,7 +208,7 @@ class Region:
         """Put the recomputed tensor `index` into its slot, if that is still there."""
         if index >= len(self._slots):
             if not self._complete:
-                # Backward within the first run: the first run has not come as far as the
+                # Backward within the first run: the first run saved fewer tensors than the
                 # recomputation.
                 self._backward_inside = True
                 return

@@ -1,4 +1,5 @@
-"""Selective checkpointing: a policy says which operators' results are saved and not recomputed."""
+"""Selective checkpointing: a policy selects the operators' results that are saved and not
+recomputed."""
 
 from __future__ import annotations
 

@@ -144,8 +144,8 @@ def _has_nan(tensor: TensorBase) -> bool:
 def report_error(node: Node | None) -> None:
     """Warn where the node that failed was made, then where its parents were, up to the first.
 
-    For the thread that called backward, whose line the warnings point to. Never raises: the error
-    that is on its way must not be lost.
+    Called on the thread that called backward; the warnings point to its line. Never raises: the
+    error that is on its way must not be lost.
     """
     if node is None:
         return

@@ -27,7 +27,7 @@ class DeviceThread:
             work.
         ready: the engine's queue behind it. It outlives the thread and keeps tasks that came too
             late.
-        thread: its handle; a thread of the pool may stand in for it while it waits.
+        thread: its handle; a thread of the pool may replace it while it waits.
         stopping: whether it has to end.
     """
 

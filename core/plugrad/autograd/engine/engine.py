@@ -530,7 +530,7 @@ class Engine:
         self._threads.stop()
 
     def forget_threads(self) -> None:
-        """In the child of a fork, where only the thread that forked lives on."""
+        """In the child of a fork, where only the forking thread continues."""
         self._claims = self._primitives.lock()
         self._pool_lock = self._primitives.lock()
         self._pool = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class Capture:
-    """A gradient that `autograd.grad` asked for: input `input_nr` of a node, as result `index`."""
+    """A gradient that `autograd.grad` requested: input `input_nr` of a node, as result `index`."""
 
     def __init__(self, input_nr: i64, index: i64) -> None:
         self.input_nr: i64 = input_nr
@@ -51,12 +51,12 @@ class GraphTask:
     Attributes:
         outstanding_tasks: node tasks pushed and not yet run; the pass is over when none is left.
         running: how many of them are running now; counted only when shared.
-        error: the first one; nothing else is run after it.
+        error: the first one; no other node runs after it.
         failed: the node that it came from, which the owner explains in anomaly mode, or None.
         dependencies, not_ready: counts and inputs of nodes that another pass owns. All other nodes
             store them in `Node.pending` and `Node.buffer`, which saves two dict look-ups per edge.
         exec_info: which nodes matter, if only some do; None means all.
-        captured: the gradients asked for.
+        captured: the requested gradients.
         home: the queue of the owner, which is the thread that waits for the pass.
         worker: the owner, if it is the thread of a device.
         devices: the threads that were given work.
@@ -168,7 +168,7 @@ class GraphTask:
         order: list[Node] = []
         ready: list[Node] = [root]
         while ready:
-            # As in the engine's queue: the highest number first, of equal ones the first come.
+            # As in the engine's queue: the highest number first, among equal ones the earliest.
             node = max(ready, key=_sequence_nr_of)
             ready.remove(node)
             if node._num_inputs() > 0:  # the root of a pass with several roots belongs to no graph

@@ -31,9 +31,9 @@ class InputBuffer:
         self.values: list[TensorBase | None] = [None] * size if size != 1 else [None]
         # The slot with a sum that this buffer computed, so nothing else refers to it.
         self.own_sum: i64 = -1
-        # The threads of devices that gradients came from, if any did.
+        # The threads of devices that produced gradients, if any did.
         self.producers: list[DeviceThread] | None = None
-        # How the gradients on devices with streams came, by slot, if any did.
+        # How the gradients on devices with streams were produced, by slot, if there are any.
         self.arrivals: dict[int, Arrival] | None = None
 
     def add(

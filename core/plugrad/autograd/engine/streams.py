@@ -56,8 +56,8 @@ def lend(grad: TensorBase, stream: Any) -> None:
 
 @final
 class _Mismatch:
-    """Whether to warn of leaves that are accumulated into elsewhere than their gradients come
-    from; once is enough."""
+    """Whether to warn if a leaf accumulates on another stream than its gradients' producers; once
+    is enough."""
 
     def __init__(self) -> None:
         self.warn: bool = True

@@ -281,7 +281,7 @@ set_default_backward(Function.backward)
 
 
 def once_differentiable(backward: _F) -> _F:
-    """Decorator for a `backward` whose own computation cannot be differentiated.
+    """Decorator for a `backward` that cannot be differentiated itself.
 
     It runs unrecorded, and differentiating its results raises instead of giving wrong gradients.
     """

@@ -217,7 +217,8 @@ def _resolve_keywords(
 
 
 def _note_inputs(ctx: FunctionNode, state: LocalState, args: tuple[Any, ...]) -> bool:
-    """Set what `ctx` says of the arguments, and its edges; returns whether it is recorded."""
+    """Set the attributes of `ctx` about the arguments, and its edges; returns whether it is
+    recorded."""
     needed: list[bool] = []
     is_tensor: list[bool] = []
     any_needed = False

@@ -1,4 +1,4 @@
-"""Arrays that operators have returned: when they come, and when they are gone."""
+"""Arrays that operators have returned: when they are made, and when they are freed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Arrays:
     Args:
         book: records arrays that were freed, on any thread.
 
-    An array may be freed in the middle of anything, so nothing here waits for a lock: each step is
-    one operation on a built-in container.
+    An array may be freed at any point, so this takes no locks: each step is one operation on a
+    built-in container.
     """
 
     def __init__(self, book: Book) -> None:

@@ -54,7 +54,7 @@ class Book:
     Nodes and tensors are not kept alive.
 
     Args:
-        limit: after so many events nothing more is written.
+        limit: the number of events after which writing stops.
         names: names of tensors, by their identity, each behind a weak reference to the tensor.
         label: called with a leaf that is seen for the first time, and with the program's frame or
             None; returns the leaf's name.

@@ -37,10 +37,10 @@ from plugrad.autograd.journal.kinds import (
 )
 from plugrad.graph.node import HIGHEST_SEQUENCE_NR, MAX_SEQUENCE_NR
 
-# Time in nanoseconds, the number of the thread, a kind, and what the kind says.
+# Time in nanoseconds, the number of the thread, a kind, and the kind's data.
 Event = tuple[Any, ...]
 
-# Events of which records say as much as they do: the name, and how many of the numbers count.
+# Events that equal their records: the name, and how many of the numbers count.
 _NUMBERS_ONLY: Final[dict[int, tuple[str, int]]] = {
     BACK: ("back", 0),
     BACKWARD: ("backward", 2),

@@ -1,8 +1,8 @@
 """The kinds of the records that a journal's log consists of.
 
-A record is a kind, the time, numbers and objects; `plugrad._intrinsics` appends it. A comment says
-what the numbers and objects are, by the names that the function for it gives them. Where a record
-has no time of its own, it has the time of the record before.
+A record is a kind, the time, numbers and objects; `plugrad._intrinsics` appends it. A comment lists
+the numbers and objects, by their names in the function for it. Where a record has no time of its
+own, it has the time of the record before.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class EventList(list[Any]):
         self._context = TraceContext()
 
     def __str__(self) -> str:
-        """The table, as wide as the terminal that it is printed to, or as `COLUMNS` says."""
+        """The table, as wide as the terminal that it is printed to, or as `COLUMNS` sets."""
         return self._table(line_width=terminal_width())
 
     @property
@@ -138,7 +138,7 @@ class EventList(list[Any]):
         """One `FunctionEventAvg` for all events of a name.
 
         Args:
-            group_by_input_shapes: keep apart events whose arguments differ in shape.
+            group_by_input_shapes: keep apart events with arguments of different shapes.
             group_by_stack_n: keep apart events that differ in their innermost callers; how many of
                 them.
             group_by_overload_name: keep apart the overloads of an operator.
@@ -232,7 +232,7 @@ class EventList(list[Any]):
                     file.write(f"{';'.join(frames)} {value}\n")
 
     def _build_tree(self) -> None:
-        """Find out what ran within what, for events that come without that knowledge."""
+        """Find the nesting of events that were recorded without it."""
         self._populate_cpu_children()
         self._tree_built = True
 

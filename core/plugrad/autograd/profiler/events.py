@@ -46,8 +46,7 @@ class Interval:
 class _Totals:
     """What single events and averages have in common, from `cpu_time_total` and `count`.
 
-    Time is measured on the host alone. The names with "device" are there for programs that sort
-    by them.
+    Time is measured on the host alone. Names with "device" exist for programs that sort by them.
     """
 
     count: int
@@ -261,7 +260,7 @@ class FunctionEventAvg(_Totals):
         self.kernel = ""
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
-        """Add an event, or all those of another average, of the same key.
+        """Add an event, or all events of another average, with the same key.
 
         >>> from plugrad.autograd.profiler import FunctionEvent, FunctionEventAvg
         >>> average = FunctionEventAvg()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from plugrad.autograd.profiler.columns import GAP, Column
 
-# What is left out first where the terminal is narrow; the rest of a name says more.
+# What is left out first where the terminal is narrow; the rest of a name is more informative.
 EXPENDABLE: Final = (
     "Input Shapes",
     "Node ID",

@@ -22,7 +22,7 @@ def format_time(time_us: float, unit: str | None = None) -> str:
 
 
 def format_time_share(time_us: float, total_time_us: float) -> str:
-    """A part of a total in percent; "NaN" if the total is nothing.
+    """A part of a total in percent; "NaN" if the total is 0.
 
     >>> from plugrad.autograd.profiler.formatting import format_time_share
     >>> format_time_share(1.0, 3.0)

@@ -24,7 +24,7 @@ class profile(Scope):
         enabled: False switches the profiler off.
         record_shapes: keep the shapes of arguments; see `key_averages(group_by_input_shape=True)`.
         with_flops: estimate floating point operations from shapes.
-        profile_memory: count bytes of results; docs/profiler.md says which.
+        profile_memory: count bytes of results; docs/profiler.md describes which.
         with_stack: keep the callers of every operator.
         with_modules, use_kineto: accepted for compatibility with PyTorch, without effect.
         use_cpu: must be True, since only the host is profiled.
@@ -123,7 +123,7 @@ class profile(Scope):
         self._state = None
 
     def _take_out(self, recorder: Recorder, state: LocalState) -> None:
-        # Whoever came later and did not leave yet keeps listening.
+        # Profiles that began later and have not ended continue to record.
         if state.trace is recorder:
             state.trace = recorder.outer
         else:

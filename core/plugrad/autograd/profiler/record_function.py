@@ -13,7 +13,7 @@ from plugrad.dispatch.scope import Scope
 class record_function(Scope, ContextDecorator):
     """Context manager and decorator: what runs inside is one event of the profile, called `name`.
 
-    Costs next to nothing while there is no profile.
+    It costs very little while there is no profile.
 
     >>> import plugrad
     >>> from plugrad.autograd.profiler import profile, record_function

@@ -213,7 +213,7 @@ class Recorder(Trace):
     def leave_node(self, node: Node) -> None:
         super().leave_node(node)
         top = self._log().top
-        # A recorder that came in the middle of the node did not see it begin.
+        # A recorder that started within the node has no record of its begin.
         if top is not None and top.kind == EVALUATE:
             self._end(top)
 
@@ -251,7 +251,7 @@ class Recorder(Trace):
     def leave_function(self, ctx: Node, raised: bool) -> None:
         super().leave_function(ctx, raised)
         top = self._log().top
-        # A recorder that came in the middle of the function did not see it begin.
+        # A recorder that started within the function has no record of its begin.
         if top is not None and top.kind == FUNCTION:
             self._end(top)
 
@@ -286,7 +286,8 @@ class Recorder(Trace):
             inner = inner.parent
 
     def _note_bytes(self, record: Record | None, nbytes: int) -> None:
-        """`nbytes` came (or, below 0, went) by a call; None: whatever this thread is doing."""
+        """A call allocated `nbytes` (or, if negative, freed them); None: whatever this thread is
+        doing."""
         if record is None:
             log = self._log()
             record = log.top

@@ -75,7 +75,7 @@ class AccumulateGradBase(Node):
 
     @final
     def update_grad_dtype(self) -> None:
-        """Expect gradients of the dtype that the variable's `grad_dtype` says."""
+        """Expect gradients of the variable's `grad_dtype`."""
         variable = self.variable
         meta = variable._autograd_meta
         code: int = OWN_GRAD_DTYPE if meta is None else int(meta.grad_dtype)

@@ -14,7 +14,7 @@ from plugrad.tensor.calls.cpp_names import CPP_NAMES
 
 
 def grad_dtype_of(tensor: TensorBase) -> DType | None:
-    """The dtype that gradients of a leaf are cast to; None if they stay as they come.
+    """The dtype that gradients of a leaf are cast to; None if they are not cast.
 
     Raises:
         RuntimeError: the tensor is not a leaf.
@@ -34,7 +34,7 @@ def grad_dtype_of(tensor: TensorBase) -> DType | None:
 
 
 def set_grad_dtype(tensor: TensorBase, value: Any) -> None:
-    """Say which dtype gradients of a leaf are cast to; None leaves them as they come.
+    """Say which dtype gradients of a leaf are cast to; None does not cast them.
 
     Raises:
         RuntimeError: it is neither a dtype nor None; the tensor is not a leaf, or has a gradient of

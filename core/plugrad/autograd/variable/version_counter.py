@@ -1,4 +1,5 @@
-"""Version counters set by hand: `_unsafe_preserve_version_counter`, for writes that cannot harm."""
+"""Version counters set explicitly: `_unsafe_preserve_version_counter`, for writes that cannot
+harm."""
 
 from __future__ import annotations
 

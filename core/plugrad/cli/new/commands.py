@@ -217,8 +217,8 @@ def ops(
 ) -> Chosen:
     """Write a package with operators, `plugrad.ops.NAME.*`.
 
-    It contains an operator with derivative and kernel, another one made of operators, tests that
-    check them with plugrad's kit, a workflow for GitHub, README and licence.
+    It contains an operator with derivative and kernel, another one composed of operators, tests
+    that check them with plugrad's kit, a workflow for GitHub, README and licence.
 
         plugrad new ops foo
 
@@ -247,7 +247,7 @@ def ops(
 
 @_command("kernels")
 def kernels(questions: Questions, name: Name = None) -> Chosen:
-    """Write a package with nothing but kernels, for plugrad's operators on the CPU.
+    """Write a package with only kernels, for plugrad's operators on the CPU.
 
     It contains two kernels that decline what they leave to the backend's own, tests that compare
     with those, plugrad's kit among them, a workflow for GitHub, README and licence.

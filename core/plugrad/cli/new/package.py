@@ -81,7 +81,7 @@ LAYOUTS: Final[dict[str, dict[str, str]]] = {
     },
 }
 
-# What the README says of the files that are the author's to change.
+# The README's text about the files that the author should change.
 PURPOSES: Final = {
     "$package/backend.py": "the backend: name, conversions, and its other properties",
     "$package/kernels.py": "the kernels, by operator",

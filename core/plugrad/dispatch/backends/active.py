@@ -91,7 +91,7 @@ class ActiveBackend:
 
         Args:
             source: as `kernel_table` takes it.
-            owner: who provides them, in words for an error message.
+            owner: the provider, in words for an error message.
 
         Raises:
             PluginError: the backend, or another owner, has a kernel of that name; nothing is taken.
@@ -219,7 +219,7 @@ class ActiveBackend:
         if value is None:
             raise self.returned(operator, f"no array: expected {wanted}, got None")
         try:
-            # It may stand in for an array, as JAX's do while a function is traced.
+            # It may replace an array, like JAX's tracers.
             return self.backend.as_array(value)
         except TypeError as error:
             raise self.returned(operator, f"no array: {error}") from error
@@ -298,7 +298,8 @@ def set_default_device_source(source: Callable[[], Device] | None) -> None:
 
 
 def set_change_listener(listener: Callable[[], None]) -> None:
-    """`listener()` is called when a backend came or went: resolved kernels are then stale."""
+    """`listener()` is called when a backend was added or removed: resolved kernels are then
+    stale."""
     _hooks.on_change = listener
 
 
@@ -363,7 +364,7 @@ def activate_backend(backend: Backend) -> ActiveBackend:
 
 
 def check_name(backend: Backend) -> None:
-    """ValueError if a backend's name, or that of its key, cannot be one."""
+    """ValueError if a backend's name, or its key's name, is not valid."""
     for what, name, example in (
         ("name", backend.name, "'foo' for device=\"foo\""),
         ("key_name", backend.key_name or "Key", "'Foo'"),

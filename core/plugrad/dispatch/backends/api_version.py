@@ -1,6 +1,6 @@
 """The version of the contract between plugrad and its plugins, and the rule of compatibility.
 
-A plugin says the version that it was written for; it fits if
+A plugin declares the version that it was written for; it fits if
 
 * its major number is this plugrad's: another major number means that the contract was broken,
 * its minor number is not newer: newer ones add what an older plugrad does not have.
@@ -111,7 +111,7 @@ def deprecated(
 ) -> None:
     """Say that a plugin uses what the contract is about to lose; called where it is used.
 
-    In version `since` that warns, from the next version on it raises.
+    In version `since` this warns, from the next version on it raises.
 
     Args:
         what: the subject of the sentence, such as ``Backend.old_name()``.

@@ -34,8 +34,8 @@ class Availability:
 
     Attributes:
         kind: "native", it has a kernel; "derived", an in-place operator that computes the
-            functional one and copies; "decomposed", made of operators that are available in turn;
-            "missing", otherwise.
+            functional one and copies; "decomposed", composed of operators that are available in
+            turn; "missing", otherwise.
         missing: if it is missing, the names of the operators that would make it available if the
             backend had kernels for them: its own name if it has no decomposition.
     """

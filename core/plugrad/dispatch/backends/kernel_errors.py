@@ -1,4 +1,4 @@
-"""Errors that kernels raise, with PyTorch's messages, so that all backends say the same.
+"""Errors that kernels raise, with PyTorch's messages, so that all backends agree.
 
 The core checks arguments before it calls a kernel; these errors depend on elements. Backends import
 them from `plugrad.plugins.kernel_errors`.
@@ -52,7 +52,7 @@ def no_signs() -> NotImplementedError:
 
 
 def out_of_bounds(index: object, dim: int, size: int) -> str:
-    """What most operators say of an index outside a dimension.
+    """The message of most operators about an index outside a dimension.
 
     >>> from plugrad.plugins.kernel_errors import out_of_bounds
     >>> out_of_bounds(5, 0, 3)
@@ -62,7 +62,7 @@ def out_of_bounds(index: object, dim: int, size: int) -> str:
 
 
 def out_of_range(index: object, count: int) -> str:
-    """What `take` says of an index outside a flattened tensor.
+    """The message of `take` about an index outside a flattened tensor.
 
     >>> from plugrad.plugins.kernel_errors import out_of_range
     >>> out_of_range(7, 6)

@@ -1,7 +1,7 @@
-"""Which kernels a backend computes with, operator by operator: its own and those of other packages.
+"""Which kernels a backend computes with, operator by operator: its own and other packages'.
 
 Each operator has a list of candidates, which is determined once: the kernel that the configuration
-chooses, those of preferred packages, variants for this processor, the backend's own kernel, and, if
+chooses, preferred packages' kernels, variants for this processor, the backend's own kernel, and, if
 it has none, another package's. A candidate that returns `NotImplemented` declines, and the next one
 runs.
 """

@@ -22,7 +22,8 @@ def kernel(*names: str) -> Callable[[F], F]:
     Without a name the function's own is meant.
 
     Raises:
-        TypeError: a name is not a string (the decorator was used without its parentheses, say).
+        TypeError: a name is not a string, for example because the decorator was used without
+            parentheses.
 
     >>> from plugrad.plugins import kernel, kernel_table
     >>> class Kernels:

@@ -59,7 +59,7 @@ def matrix_error(name: str, info: int, element: int | None = None) -> Exception:
 
     Args:
         name: the function, as its messages begin: "linalg.cholesky".
-        info: what LAPACK says: how far it came, counted from 1. -1: there were nan or inf.
+        info: LAPACK's result: how far it proceeded, counted from 1. -1: there were nan or inf.
         element: which matrix of a batch it was; None if there was no batch.
 
     >>> from plugrad.plugins.kernel_errors import matrix_error

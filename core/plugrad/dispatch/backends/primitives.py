@@ -23,7 +23,7 @@ def functional_of(op: Operator) -> Operator | None:
 
 
 def is_primitive(op: Operator) -> bool:
-    """Whether nothing but a backend's kernel can compute it."""
+    """Whether only a backend's kernel can compute it."""
     return not is_decomposed(op) and functional_of(op) is None
 
 

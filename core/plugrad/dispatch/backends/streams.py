@@ -17,7 +17,7 @@ class DeviceStreams:
         self.index = index
 
     def current(self) -> Any:
-        """The stream that the calling thread's work goes to."""
+        """The stream that receives the calling thread's work."""
         return self.backend.current_stream(self.index)
 
     def use(self, stream: Any) -> None:
@@ -39,7 +39,7 @@ class Streams:
         self.devices: dict[Device, DeviceStreams | None] = {}
 
     def forget(self, active: bool) -> None:
-        """A backend came or went: `active` says whether one that is left has streams."""
+        """A backend was added or removed: `active` says whether one that is left has streams."""
         self.active = active
         self.devices = {}
 
@@ -48,7 +48,7 @@ STREAMS: Final = Streams()
 
 
 def has_streams(backend: Backend) -> bool:
-    """Whether a backend says which stream a thread works on."""
+    """Whether a backend exposes the stream that a thread works on."""
     ours: Any = Backend
     theirs: Any = type(backend)
     return theirs.current_stream is not ours.current_stream

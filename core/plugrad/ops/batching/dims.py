@@ -1,7 +1,7 @@
 """Where a batch's dimension is in a tensor, and how rules bring it to the front.
 
 A tensor's *logical* dimensions are those that the mapped function sees; its array has one more, at
-the place that `in_dims` says. Arguments such as `dim=-1` count the logical ones.
+the place that `in_dims` gives. Arguments such as `dim=-1` count the logical ones.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def spread(tensor: Tensor, dim: int | None, batch_size: int) -> Tensor:
 def padded(tensor: Tensor, dim: int | None, rank: int) -> Tensor:
     """A view with the batch's dimension first and as many logical dimensions as requested.
 
-    New ones, of length 1, come before those that there are, where broadcasting adds them. What is
+    New ones of length 1 are inserted before the existing ones, as in broadcasting. What is
     not mapped stays as it is: broadcasting does the same for it.
     """
     if dim is None:
@@ -78,7 +78,7 @@ def aligned(tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tenso
 
 
 def cast(tensor: Tensor, dtype: DType) -> Tensor:
-    """The tensor in a dtype. By an operator, for a graph may record it."""
+    """The tensor in a dtype. By an operator, because a graph may record it."""
     return tensor if tensor.dtype is dtype else C.call__to_copy(tensor, dtype, None)
 
 

@@ -215,7 +215,7 @@ def masked_scatter(
     target = F.expand(padded(self, dims[0], len(shape)), whole)
     where = F.expand(padded(mask, dims[1], len(shape)), whole)
     given = F.flatten(_lined_spread(info, source, dims[2]), 1)
-    if sizes_of(given)[1] == 0:  # enough where the masks hold nothing, which the operator checks
+    if sizes_of(given)[1] == 0:  # sufficient if the masks are all False, which the operator checks
         return F.masked_scatter(target, where, F.reshape(given, (0,))), 0
     # Each masked place takes the next element of the source. If there are too few, the index is out
     # of range.

@@ -1,7 +1,7 @@
 """Rules of operators that draw random numbers, by the thread's `randomness`.
 
 "error" raises, "different" draws for each element of the batch, "same" draws once for all of them.
-Where nothing is mapped over, `levels/randomness.py` does the same without a rule.
+If no argument is mapped over, `levels/randomness.py` does the same without a rule.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -101,7 +101,7 @@ def _give_dimension(args: list[Any], dim_at: int, dim: Any, keepdim_at: int | No
 
 
 def _extremum(call: Callable[..., Any], over_dims: Callable[..., Any]) -> Rule:
-    """The rule of `max` and `min` of all elements; their gradients are those of `amax` and
+    """The rule of `max` and `min` of all elements; their gradients are the same as for `amax` and
     `amin`."""
 
     def rule(info: Any, in_dims: Dims, self: Tensor) -> tuple[Any, Any]:

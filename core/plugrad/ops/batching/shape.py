@@ -43,7 +43,7 @@ def cat(info: Any, in_dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[
     fronts: list[Any] = [
         spread(tensor, at, info.batch_size) for tensor, at in zip(tensors, dims, strict=True)
     ]
-    # What counts for nothing but its dtype has no elements and any rank.
+    # A tensor that matters only for its dtype has no elements and any rank.
     for index, tensor in enumerate(fronts):
         if index not in whole and tensor.ndim != rank + 1:
             empty = C.call_slice_Tensor(fronts[chosen], place, 0, 0, 1)

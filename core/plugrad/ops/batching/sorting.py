@@ -76,7 +76,7 @@ def _running(function: Callable[..., Any]) -> Rule:
 
 
 def running_extremum(function: Callable[..., Any]) -> Rule:
-    """The rule of an operator that runs along a dimension and takes nothing else."""
+    """The rule of an operator along a dimension without other arguments."""
 
     def rule(info: VmapInfo, dims: Dims, self: Tensor, dim: int) -> tuple[Any, Any]:
         return _along(self, dims[0], dim, function)

@@ -104,7 +104,7 @@ def _find(op: Operator) -> Rule | None:
     return importlib.import_module("plugrad.ops.batching.elementwise").rule_for(op)  # type: ignore[no-any-return]
 
 
-# Where rules are, of operators that are there from the start and of those on demand. Modules of
+# The locations of rules, for operators declared at import and for operators on demand. Modules of
 # these packages have a table RULES: by full name ("sum", "add.Tensor"), or by base name for all
 # overloads without one of their own. Rules call operators, so that they are imported when the first
 # one is requested.

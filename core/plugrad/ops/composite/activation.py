@@ -108,7 +108,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
                 f"{count} and channel size = {channels}."
             )
     shape = (count,) + (1,) * (self.ndim - 2) if count != 1 else (1,) * self.ndim
-    # What is positive is multiplied with nothing: neither it nor the weight may become nan there.
+    # Positive elements are not multiplied: neither they nor the weight may become nan there.
     positive = self > 0
     return F.where(positive, self, F.where(positive, 0, self) * weight.reshape(shape))
 

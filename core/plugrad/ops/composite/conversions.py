@@ -51,7 +51,7 @@ def contiguous(self: Tensor, memory_format: MemoryFormat) -> Tensor:
 
 
 def clone(self: Tensor, memory_format: MemoryFormat | None) -> TensorBase:
-    """By way of host memory, or of a copy in row-major order."""
+    """Through host memory, or through a copy in row-major order."""
     prepared: Any = prepare.clone(self, memory_format)
     if prepared is DECLINED:
         assert memory_format is not None

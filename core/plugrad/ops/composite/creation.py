@@ -48,7 +48,7 @@ Sizes = tuple[int, ...]
 
 
 def _moved(numbers: Any, dtype: DType, device: Device | None) -> TensorBase:
-    """A host array in a dtype, on a device whose backend cannot make it there."""
+    """A host array in a dtype, on a device of a backend that cannot make it there."""
     with np.errstate(all="ignore"):
         host = numbers.astype(dtype.numpy)
     return from_host(host, dtype, canonical_device(device))

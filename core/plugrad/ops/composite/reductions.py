@@ -89,7 +89,7 @@ def norm(
 def norm_by_name(
     self: Tensor, p: str, dim: Any = None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:
-    """The norms with a name: "fro", "nuc", and "inf" and "-inf" for those who write them so."""
+    """The norms with a name: "fro", "nuc", and "inf" and "-inf" as strings."""
     if p == "nuc":
         # It is loaded on demand.
         nuclear_norm: Any = getattr(F, "nuclear_norm")  # noqa: B009  # the compiler looks for it

@@ -134,7 +134,7 @@ def _reduce(own: Tensor, index: Tensor, src: Tensor, reduce: str, include_self: 
 
 
 def _neutral(own: Tensor, reduce: str) -> Tensor:
-    """What changes nothing in a reduction, in the dtype of the tensor."""
+    """The neutral element of a reduction, in the dtype of the tensor."""
     dtype = own.dtype
     value: Any = 1 if reduce == "prod" else 0
     if reduce in ("amax", "amin"):

@@ -261,7 +261,7 @@ def diff(self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor 
     for _ in range(n):
         length = sizes_of(result)[dim]
         if length == 0:
-            # There is nothing left to take differences of, however often.
+            # There are no elements to take differences of, for any order.
             break
         later = F.slice(result, dim, 1, length, 1)
         earlier = F.slice(result, dim, 0, max(length - 1, 0), 1)

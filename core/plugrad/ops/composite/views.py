@@ -68,7 +68,8 @@ def reshape(self: Tensor, shape: Sizes) -> Tensor:
 
 
 def temporary_in_shape(x: Tensor, size: Sizes) -> Tensor:
-    """A temporary in another shape; no view is recorded, since nothing else refers to its base."""
+    """A temporary in another shape; no view is recorded, because nothing else refers to its
+    base."""
     return C.call__unsafe_view(x, size) if can_view(x, size) else x.reshape(size)
 
 

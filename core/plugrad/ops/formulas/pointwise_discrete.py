@@ -17,5 +17,5 @@ def frexp_backward(grad: Tensor, exponent: Tensor) -> Tensor:
 
 
 def not_implemented(name: str) -> NoReturn:
-    """What PyTorch says of an operator that it has no entry for."""
+    """PyTorch's message for an operator without an entry."""
     raise RuntimeError(f"derivative for plugrad::{name} is not implemented")

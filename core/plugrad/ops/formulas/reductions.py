@@ -250,8 +250,8 @@ def cumprod_backward(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tenso
 
 
 def _cumprod_backward_by_masks(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
-    """Before the first zero, as if there were none: what comes later is 0. At the first zero, the
-    products of all others, up to the second. Behind it nothing counts.
+    """Before the first zero, as if there were none: later ones are 0. At the first zero, the
+    products of all others, up to the second. Elements behind it have no effect.
 
     That is the value only: its own derivative at a zero is another one.
     """

@@ -50,7 +50,7 @@ def convolution_backward(
 
 
 def per_dimension(settings: Convolution, spatial: int) -> Convolution:
-    """With as many values as there are spatial dimensions, also where there was one for all."""
+    """With as many values as spatial dimensions, also if one was given for all."""
     if spatial < 1:
         raise RuntimeError("weight should have at least three dimensions")
     if (

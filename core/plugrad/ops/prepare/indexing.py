@@ -289,7 +289,7 @@ def index_put(
 
 
 def _check_shapes(self: TensorBase, checked: list[TensorBase | None]) -> None:
-    """What a kernel asks of indices before it looks at their elements.
+    """A kernel's requirements on indices before it reads their elements.
 
     Raises:
         IndexError: there is one for a dimension without elements, or they do not broadcast.

@@ -1,4 +1,4 @@
-"""`memory_format=` in calls: checks it, and says whether kernels can follow it."""
+"""`memory_format=` in calls: checks it, and returns whether kernels can follow it."""
 
 from __future__ import annotations
 

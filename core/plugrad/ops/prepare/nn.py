@@ -58,7 +58,7 @@ def native_dropout(
 
 
 def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> Any:
-    # What has to be promoted is left to products.
+    # Arguments that need promotion are left to products.
     floats = grad_output.dtype.category >= FLOATING and mask.dtype is bool_
     return (grad_output, mask, scale) if floats else DECLINED
 

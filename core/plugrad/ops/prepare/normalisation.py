@@ -128,7 +128,7 @@ def _check_count(name: str, tensor: TensorBase, settings: GroupNorm) -> None:
 
 
 def is_parameter_dtype(dtype: DType, other: DType) -> bool:
-    """Whether a parameter of a dtype goes with an input of another one."""
+    """Whether a parameter of a dtype is allowed with an input of another one."""
     return dtype is other or (dtype is float32 and other.itemsize == 2)
 
 

@@ -272,7 +272,7 @@ def diagonal(self: TensorBase, offset: int, dim1: int, dim2: int) -> tuple[objec
 
 
 def check_geometry(size: Sizes, stride: Sizes, storage_offset: int) -> None:
-    """RuntimeError unless sizes and strides belong together and nothing is negative."""
+    """RuntimeError unless sizes and strides match and none is negative."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in stride):

@@ -10,5 +10,5 @@ if TYPE_CHECKING:
 
 
 def taken_along(t: Tensor, dim: int, indices: Tensor) -> Any:
-    """The tangents of the elements that `indices` says."""
+    """The tangents of the elements at `indices`."""
     return t if t.ndim == 0 else t.gather(dim, indices)

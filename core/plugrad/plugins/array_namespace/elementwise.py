@@ -253,8 +253,8 @@ class Elementwise(Family):
         return self.xp.where(inside, self.xp.bitwise_right_shift(x, amount), sign)
 
     def _shift(self, a: Any, b: Any) -> tuple[Array, Array, Array]:
-        """Operands, the second made harmless where it is negative or more than there are bits, of
-        which the standard does not say what they give; and where it is not."""
+        """Operands, with the second one made harmless where it is negative or exceeds the number of
+        bits, which the standard leaves undefined; and where it is not."""
         x, y = self.ns.operand(a, b), self.ns.operand(b, a)
         dtype = self.ns.dtype(x)
         if dtype.category != INTEGER:

@@ -49,7 +49,7 @@ def missing_dtype(ns: Namespace, name: str) -> TypeError:
 
 
 def _first_that_works(direction: str, *ways: Callable[[], Any]) -> Any:
-    """The result of the first way that raises nothing; RuntimeError with the errors of all of
+    """The result of the first method that does not raise; RuntimeError with the errors of all of
     them."""
     said: list[str] = []
     for way in ways:

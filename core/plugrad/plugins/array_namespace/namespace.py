@@ -112,7 +112,8 @@ class Namespace:
         return self.xp.zeros((), dtype=dtype, device=self.devices[0]).dtype
 
     def has(self, *names: str) -> bool:
-        """Whether all these functions are there; ``"linalg.solve"`` is one of an extension."""
+        """Whether the namespace has all these functions; ``"linalg.solve"`` is one of an
+        extension."""
         return all(self._has(name) for name in names)
 
     def _has(self, name: str) -> bool:

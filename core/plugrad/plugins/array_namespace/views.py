@@ -1,7 +1,7 @@
 """Kernels that reshape or slice arrays, and kernels that join and reorder them.
 
-The standard does not say whether a reshaped array shares memory. With `mutable=False` it does not
-matter, since arrays are never written to.
+The standard does not define whether a reshaped array shares memory. With `mutable=False` it does
+not matter, since arrays are never written to.
 """
 
 from __future__ import annotations

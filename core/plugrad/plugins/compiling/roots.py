@@ -139,7 +139,7 @@ class Roots:
         """Record where the objects are."""
         walked = {*map(id, self._dicts), *map(id, self._lists)}
         sized = [holder for _, holder in self.holders if id(holder) not in walked]
-        # Whether every object is where it was found; otherwise one has to look again.
+        # Whether every object is where it was found; otherwise the search must run again.
         self.same_objects = SameObjects(
             self._dicts, self._lists, self._places, self._cells, sized
         ).hold

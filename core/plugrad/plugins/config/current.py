@@ -48,7 +48,7 @@ def current_config() -> Config:
 
 
 def forget() -> None:
-    """Read environment and file again at the next use; what `set` said stays."""
+    """Read environment and file again at the next use; values from `set` stay."""
     _current.read = None
     tell_forgotten()
 
@@ -155,7 +155,7 @@ def _written(value: object) -> str:
 
 
 def setting(key: str) -> Setting:
-    """The value of a key and where it came from.
+    """The value of a key and its source.
 
     Raises:
         ConfigError: there is no such key, or no option of that name is set.

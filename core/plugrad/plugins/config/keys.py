@@ -18,7 +18,7 @@ class ConfigError(RuntimeError):
 
 @dataclass(frozen=True)
 class Setting:
-    """A value and where it came from, in words that complete 'chosen by ...'.
+    """A value and its source, in words that complete 'chosen by ...'.
 
     Attributes:
         value: a string, or a tuple of strings; under ``backends.<name>.`` whatever was written.

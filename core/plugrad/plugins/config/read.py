@@ -88,7 +88,7 @@ class Config:
         yield self.from_file
 
     def all_settings(self, key: str) -> list[Setting]:
-        """What was said about a key, the one that counts first; the default is the last."""
+        """The settings of a key, the effective one first; the default is the last."""
         said = [layer[key] for layer in self.layers if key in layer]
         if key in KEYS:
             said.append(Setting(KEYS[key].default, BUILT_IN, "default"))
@@ -126,7 +126,7 @@ class Config:
         return None
 
     def num_threads(self) -> int | None:
-        """How many threads of the processor one operator may use; None if that is not said."""
+        """How many threads of the processor one operator may use; None if it is not configured."""
         value = self.all_settings("num_threads")[0].value
         return value if isinstance(value, int) else None
 

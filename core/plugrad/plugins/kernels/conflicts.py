@@ -71,7 +71,7 @@ def _sentences(
     owners: dict[str, Plugin],
     preferred: tuple[str, ...],
 ) -> list[tuple[tuple[str, str], str]]:
-    """What there is to say about an operator: the sentence around its name, and that."""
+    """The statements about an operator: the sentence around its name, and that."""
     found: list[tuple[tuple[str, str], str]] = []
     claims = active.sources.claims(op.kernel_name, op.overload)
     backend = f"backend {active.name!r}"

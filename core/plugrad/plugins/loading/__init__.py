@@ -1,1 +1,1 @@
-"""Finds, loads and unloads plugins, and says what went wrong."""
+"""Finds, loads and unloads plugins, and reports errors."""

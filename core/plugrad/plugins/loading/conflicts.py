@@ -65,7 +65,7 @@ class Conflict:
     """Something that several plugins claim.
 
     Attributes:
-        text: who claims what, and how it is settled or can be.
+        text: the claims, and how the conflict is settled or can be.
         settled: whether a rule or the configuration decides; otherwise asking for it raises.
     """
 

@@ -1,4 +1,4 @@
-"""Finds the line where a plugin fails, and says how to fix it."""
+"""Finds the line where a plugin fails, and suggests a fix."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Hooks:
 
 
 def take_up(plugin: Plugin, module: object, hooks: Hooks) -> None:
-    """Register an imported plugin's hooks, and call those that say what it provides.
+    """Register an imported plugin's hooks, and call the hooks that list what it provides.
 
     Raises:
         Exception: whatever is wrong with the plugin; the caller takes it down again.
@@ -171,8 +171,8 @@ def take_down(plugin: Plugin, module: object | None, hooks: Hooks, others: list[
 
 
 def explained(error: BaseException, plugin: Plugin, others: list[Plugin]) -> BaseException:
-    """A plugin's error; of a name that is taken already, who took it, of a module that is not
-    there, who named it."""
+    """A plugin's error; for a name that is taken already, the owner; for a missing module, the
+    module that named it."""
     if isinstance(error, ModuleNotFoundError) and _is_part_of(error.name or "", plugin.target):
         module, colon, _ = plugin.target.partition(":")
         only = f"; name the module alone, {module!r}" if colon else ""

@@ -242,7 +242,7 @@ class PluginManager:
     def _load(self, plugin: Plugin) -> Plugin:
         """Import and take up a plugin, unless it was done, or must not be."""
         if plugin.is_going and not is_at_work(plugin):
-            # Another thread takes it down, or an interrupt came while that was done.
+            # Another thread unloads it, or unloading was interrupted.
             exclusively(self, plugin, partial(self._clear, plugin))
         if not plugin.is_to_load():
             return plugin
@@ -301,7 +301,7 @@ class PluginManager:
         self.refresh_kernels()
 
     def _fail(self, plugin: Plugin, module: object | None, error: BaseException) -> None:
-        """Keep the error of a plugin, and nothing else of it."""
+        """Keep only the error of a plugin."""
         if plugin.is_settled:
             return
         others = self._others(plugin)
@@ -483,7 +483,7 @@ class PluginManager:
                     exclusively(self, plugin, partial(self._fail_late, plugin, error))
 
     def _has_hook(self, plugin: Plugin, hook: str) -> bool:
-        """Whether a plugin's module implements a hook; imports it, but takes nothing up."""
+        """Whether a plugin's module implements a hook; imports it, but registers nothing."""
         if not plugin.is_to_load():
             return plugin.is_usable
         try:

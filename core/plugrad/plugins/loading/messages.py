@@ -31,7 +31,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def meant_backend(name: str, installed: Iterable[str]) -> str:
-    """The backend that somebody who wrote `name` is likely to mean, empty if none is."""
+    """The backend that is probably meant by `name`, empty if there is none."""
     lower = name.lower()
     valid = {*installed, *PUBLISHED_BACKENDS}
     if lower in OTHER_NAMES:

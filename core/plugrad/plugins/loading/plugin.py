@@ -1,4 +1,4 @@
-"""A plugin: where it comes from, what it provides, and whether loading it succeeded."""
+"""A plugin: its origin, what it provides, and whether loading it succeeded."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Plugin:
     variants: dict[str, list[object]] = field(default_factory=dict)
     variant_lists: dict[str, list[Variant]] = field(default_factory=dict)
     variant_errors: dict[str, BaseException] = field(default_factory=dict)
-    # By backend: what is to be said of kernels for operators that do not exist.
+    # By backend: messages about kernels for operators that do not exist.
     unknown_kernels: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -107,7 +107,7 @@ class Plugin:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left to be loaded."""
+        """Whether everything is loaded."""
         return self.module is not None or self.error is not None
 
     def is_to_load(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Attribute of plugrad -> the plugin that has it; `distribution_of` says where that comes from.
+# Attribute of plugrad -> the plugin that has it; `distribution_of` gives its distribution.
 PUBLISHED: Final = {
     "nn": "nn",
     "optim": "nn",
@@ -44,7 +44,7 @@ OURS: Final = frozenset(
 )
 
 
-# The packages of these plugins, and of those that bring nothing but kernels.
+# The packages of these plugins, and packages with only kernels.
 OUR_PACKAGES: Final = frozenset(
     {*(f"plugrad_{name}" for name in OURS), "plugrad_native", "plugrad_onednn"}
 )

@@ -19,7 +19,7 @@ from plugrad.dispatch.scope import Locked, Scope, Swapped
 from plugrad.errors import DuplicateDefinitionError
 from plugrad.ops.namespace import TAGS
 
-# Frames of the core and of generated code do not show who called.
+# Frames of the core and of generated code do not show the caller.
 _CORE: Final = "plugrad"
 _GENERATED: Final = "<plugrad.codegen: "
 # How many registrations may be under way at a time.

@@ -55,7 +55,7 @@ class Alias:
         self.ref: Any = weakref.ref(tensor, self.forget)
 
     def forget(self, ref: Any) -> None:
-        """The tensor is gone."""
+        """The tensor was freed."""
         if self.cell.members.get(self.key) is self:
             del self.cell.members[self.key]
         if _aliases.get(self.key) is self:

@@ -14,7 +14,8 @@ from plugrad.tensor.aliasing.functionalize import repeats_elements
 from plugrad.tensor.aliasing.layout import storage_offset, strides
 from plugrad.tensor.base import TensorBase, ndim_of, numel_of, sizes_of
 
-# One value for all, so that it hardly matters which write comes last: PyTorch lets these pass.
+# They write one value to all places, so the order of writes does not matter much: PyTorch lets
+# these pass.
 _UNIFORM: Final = ("fill_", "zero_", "masked_fill_", "index_fill_", "index_put_")
 
 # Operators that give results that depend on the order of reads and writes if they read what they

@@ -14,7 +14,7 @@ from plugrad.tensor.base import TensorBase, replace_array
 
 @final
 class _Placement:
-    """What backends have said; `keep` is None as long as none has."""
+    """The backends' functions; `keep` is None as long as none has."""
 
     def __init__(self) -> None:
         self.keep: Any = None

@@ -172,7 +172,7 @@ def summed_positions(
 
 
 def copy_order(array: Any) -> Literal["C", "K"]:
-    """How a copy is laid out that keeps the strides of dense arrays, as NumPy says it.
+    """The layout, in NumPy's terms, of a copy that keeps the strides of dense arrays.
 
     Where elements overlap PyTorch lays out afresh. The array has NumPy's `flags` and `strides`.
     """

@@ -159,7 +159,7 @@ def explain(
     """Raise TypeError if an argument explains why a call has failed with `error`."""
     words = str(error)
     if "argument '" in words or "__" in words.partition("(")[0]:
-        return  # It says so already.
+        return  # The message is already specific.
     if words.startswith(f"{name or function.__name__}(") and "combination of" not in words:
         return
     wrong = mismatch(function, args, kwargs, name or function.__name__)
@@ -174,7 +174,7 @@ def mismatch(
     name: str,
     where: Callable[[object], bool] = lambda value: True,
 ) -> TypeError | None:
-    """The error for the first argument that is not what its annotation says; None if all are.
+    """The error for the first argument that does not match its annotation; None if all do.
 
     Args:
         where: which values are looked at; by default all.
@@ -325,6 +325,6 @@ def explain_constructors(classes: Iterable[Any]) -> None:
             continue
         made: Any = cls
         owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
-        # A base that is not public says nothing of itself.
+        # A private base does not explain its errors itself.
         if inspect.isfunction(made.__init__) and (owner is cls or owner.__name__.startswith("_")):
             made.__init__ = explains(made.__init__, name=cls.__name__)

@@ -377,7 +377,8 @@ def gather_varargs(
 
 
 def keyword_alias(value: Any, default: Any, given: Any, function: str, keyword: str) -> Any:
-    """What NumPy's name for an argument says (`axis` for `dim`), unless both names were given."""
+    """The value under NumPy's name for an argument (`axis` for `dim`), unless both names were
+    given."""
     if value is not default and value != default:
         raise TypeError(f"{function}() got an unexpected keyword argument '{keyword}'")
     return given
@@ -477,7 +478,7 @@ def deprecated_order(
     """Values by name of arguments that were given in an order which PyTorch has deprecated.
 
     Args:
-        given: what was given by position, `MISSING` where nothing was.
+        given: the positional value, or `MISSING`.
         orders: the names in each order there is; they differ in length.
         names: of the values that are returned.
         values: what they are otherwise.

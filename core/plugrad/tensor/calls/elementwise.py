@@ -62,7 +62,7 @@ def operands(
 ) -> list[TensorBase]:
     """The operands of a function, with 0-dim tensors in place of numbers.
 
-    A number has no say in the dtype beyond its kind, so it gets the dtype of the result.
+    Only the kind of a number affects the dtype, so it gets the dtype of the result.
 
     The first `receivers` are what a method was called on, which positions leave out.
 

@@ -105,8 +105,8 @@ def _functional_of(op: Operator) -> Operator | None:
 
 
 def wrap_raw_kernel(op: Operator, active: ActiveBackend, raw: Any, registered: bool = False) -> Any:
-    """A kernel on tensors from one on a backend's arrays; `registered` says that it is none of the
-    backend's table."""
+    """A kernel on tensors from one on a backend's arrays; `registered` means that it is not from
+    the backend's table."""
     if op.structure == "unary":
         return UnaryKernel(op, active, raw, registered)
     if op.structure in ("binary", "binary_alpha"):

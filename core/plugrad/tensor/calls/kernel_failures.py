@@ -2,7 +2,7 @@
 
 Arguments are checked before a kernel runs; this is for errors that only the array library notices.
 Errors that the kernel itself raised are left as they are. A kernel whose context was busy has not
-failed: it runs again. So does a kernel whose arguments its backend can fix.
+failed: it runs again. So does a kernel if its backend can fix the arguments.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _about_signature(op: Operator, tensors: list[TensorBase]) -> str:
 
 def _is_internal(op: Operator) -> bool:
     """Whether an operator is one that formulas call, with arguments that fit: only a call by its
-    handle can have others, since nothing checks them."""
+    handle can have others, because they are not checked."""
     if op.namespace != "plugrad":
         return False
     return op.name.startswith("_") or "_backward" in op.name
@@ -146,7 +146,7 @@ def allocation_failed(nbytes: int) -> str:
 
 
 def fail(op: Operator, args: tuple[Any, ...], error: Exception) -> NoReturn:
-    """Raise what a kernel raised, or what PyTorch says of it."""
+    """Raise a kernel's error, or PyTorch's error for it."""
     found: Exception | None = explained(op, args, error)
     if found is not None:
         raise found from None
@@ -170,7 +170,7 @@ def run_again_or_fail(
 
 
 def run_again(active: ActiveBackend, raw: Any, arrays: tuple[Any, ...], error: Exception) -> Any:
-    """Run a kernel again, if there is reason to think that it goes better; else raise its error."""
+    """Run a kernel again, if there is reason to expect that it succeeds; else raise its error."""
     if isinstance(raw, InContext) and is_busy(error):
         return raw.run_in_copy(arrays)
     return active.backend.run_again(raw, arrays, error)

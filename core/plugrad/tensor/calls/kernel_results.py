@@ -28,15 +28,15 @@ def note_alone(op: Operator, active: ActiveBackend, raw: Any) -> None:
 def run_next(
     op: Operator, active: ActiveBackend, raw: Any, registered: bool, args: tuple[Any, ...]
 ) -> Any:
-    """Run what comes after an operator's kernels on arrays, which have declined."""
+    """Run the kernels after an operator's kernels on arrays, which have declined."""
     note_alone(op, active, raw)
     dense = _dense(active)
     return op.next_kernel(active, registered)(dense, *args)
 
 
 def is_foreign(op: Operator, active: ActiveBackend, registered: bool) -> bool:
-    """Whether somebody else than the backend has a kernel for an operator, which is then checked
-    when it returns; a backend's own are the conformance kit's to check."""
+    """Whether another package has a kernel for an operator, which is then checked when it returns;
+    a backend's own are the conformance kit's to check."""
     if registered:
         return True
     return any(not each.own for each in active.candidates(op.kernel_name, op.overload))

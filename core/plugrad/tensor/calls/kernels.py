@@ -35,7 +35,7 @@ from plugrad.tensor.calls.schema_facts import position_of, returns_one_tensor, t
 
 @final
 class RawKernel:
-    """Any other operator: `prepare`, unwrap every argument, call, wrap what comes back."""
+    """Any other operator: `prepare`, unwrap every argument, call, wrap the results."""
 
     def __init__(
         self, op: Operator, active: ActiveBackend, raw: Any, registered: bool = False
@@ -55,7 +55,7 @@ class RawKernel:
         self.device_position: int = position_of(op, "Device")
         self.result_type: Any = result_type_of(op)
         self.foreign: bool = is_foreign(op, active, registered)
-        # The dtypes with which somebody else's kernel was checked, and the last one.
+        # The dtypes with which another package's kernel was checked, and the last one.
         self.checked: set[DType] = set()
         self.last_checked: Any = None
         self.is_single: bool = returns_one_tensor(op)

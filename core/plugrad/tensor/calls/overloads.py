@@ -57,7 +57,7 @@ def call_overload(
 ) -> Any:
     """Call the first overload that the arguments fit.
 
-    With `method`, the call is one of a Tensor's method, to which `args[0]` is the tensor.
+    With `method`, the call is of a Tensor's method, and `args[0]` is the tensor.
 
     Raises:
         TypeError: none does; the message lists the given types and the signatures.
@@ -222,7 +222,7 @@ def bind(
 
 
 def _bind_in_order(arguments: tuple[Argument, ...], args: tuple[Any, ...]) -> list[Any]:
-    """What `bind` gives for arguments that come by position, as most do."""
+    """The result of `bind` for positional arguments, the usual case."""
     values: list[Any] = []
     given = len(args)
     for index, argument in enumerate(arguments):
@@ -256,7 +256,8 @@ def _keyword(argument: Argument, kwargs: dict[str, Any]) -> str | None:
 def _are_all_tensors(
     positional: list[Argument], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> bool:
-    """Whether the one `Tensor[]` of `meshgrid(x)` or `meshgrid()` came as separate tensors."""
+    """Whether the one `Tensor[]` of `meshgrid(x)` or `meshgrid()` was passed as separate
+    tensors."""
     if len(positional) != 1 or positional[0].name in kwargs:
         return False
     only = positional[0].type

@@ -46,7 +46,7 @@ class Overrides:
     """Whether anybody in this process overrides anything.
 
     Attributes:
-        active: whether public functions have to look.
+        active: whether public functions check for overrides.
         functions: the public functions that have overloads, by namespace and name.
         machinery: the module `plugrad.overrides.handling`, once that is so.
     """
@@ -58,7 +58,7 @@ class Overrides:
         self._lock: Any = threading.RLock()
 
     def activate(self) -> None:
-        """From now on, public functions look."""
+        """From now on, public functions check for overrides."""
         if self.active:
             return
         with self._lock:
@@ -75,7 +75,7 @@ hold_while_forking(OVERRIDES._lock)
 def disabled_plugrad_function(
     func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> Any:
-    """As a class's `__plugrad_function__`, says that the class overrides nothing.
+    """As a class's `__plugrad_function__`, it means that the class has no overrides.
 
     >>> import plugrad
     >>> from plugrad.overrides import disabled_plugrad_function
@@ -170,7 +170,7 @@ def override_overloaded(
 def override_call(
     func: Any, relevant: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """`override` for a function written by hand; `relevant` are the arguments that may override."""
+    """`override` for a handwritten function; `relevant` are the arguments that may override."""
     if not _to_be_dispatched(current_state(), relevant):
         return PROCEED
     return OVERRIDES.machinery.dispatch(func, relevant, args, kwargs, True)

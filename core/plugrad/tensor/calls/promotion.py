@@ -131,7 +131,7 @@ def promote_pair(a: TensorBase, b: TensorBase) -> DType:
 def promote_with_scalar(a: TensorBase, scalar: object) -> DType:
     """The dtype in which a binary operation on a tensor and a Python number computes."""
     dtype = a.dtype
-    # Nothing yields to an integer but bool, and nothing to a float but those two.
+    # Only bool gives way to an integer, and only these two to a float.
     if isinstance(scalar, float):
         if dtype.category >= FLOATING:
             return dtype

@@ -225,7 +225,7 @@ def as_tensor(data: object, dtype: object = None, device: object = None) -> Any:
 
 
 def _moved(data: TensorBase, dtype: DType | None, device: object) -> TensorBase:
-    """`data.to(device, dtype)`, or `data` itself if there is nothing to change."""
+    """`data.to(device, dtype)`, or `data` itself if no change is needed."""
     kind = data.dtype if dtype is None else dtype
     target = data.device if device is None else canonical_device(device)
     if kind is data.dtype and target is data.device:

@@ -114,8 +114,8 @@ class fork_rng(Scope):
     """Within the block random numbers are drawn as usual; after it the generators are restored.
 
     Args:
-        devices: the devices whose generators are saved, by name or index, in addition to the
-            host's; by default all.
+        devices: the devices with generators to save, by name or index, in addition to the host's;
+            by default all.
         enabled: False makes it do nothing.
         device_type: the type of devices that are given only by index.
 

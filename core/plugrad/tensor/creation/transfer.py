@@ -98,7 +98,8 @@ def _through_dlpack(
 def cast_first(tensor: TensorBase, dtype: DType, device: Device) -> bool:
     """Whether to cast before a move to another device and not after it: if that moves fewer bytes.
 
-    A device that lacks a dtype has a say: nothing is cast to it there, nor moved there in it.
+    A device that lacks a dtype decides: tensors are neither cast to the dtype there nor moved there
+    with it.
     """
     first = dtype.itemsize <= tensor.dtype.itemsize
     if first:

@@ -202,7 +202,7 @@ class Graph:
     # To be made again
 
     def dead_code(self) -> Graph:
-        """The graph without nodes that nothing depends on.
+        """The graph without unused nodes.
 
         Nodes that write to an input, a constant or a used value stay, and so do nodes that draw
         random numbers.

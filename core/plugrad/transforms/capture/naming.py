@@ -168,7 +168,7 @@ class Names(Undo):
         self._by_array.setdefault(id(tensor._backend_array), name)
 
     def _fresh_name(self, stem: str) -> str:
-        """A name that nothing has yet."""
+        """A name that is not used yet."""
         stem = re.sub(r"\W", "_", stem).strip("_") or "value"
         name, number = stem, 0
         while name in self._used:

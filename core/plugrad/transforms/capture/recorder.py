@@ -73,7 +73,8 @@ class Recorder(Names):
         self._version = 0
         self._level = current_state().level
         self._modules = Modules()
-        # Of nodes of autograd, which are kept so that ids stay theirs: where their forward ran.
+        # By the id of autograd's nodes, which are kept so that ids stay unique: the scope of their
+        # forward.
         self._scopes: dict[int, tuple[Any, Scope]] = {}
         self._backward_scope: Scope | None = None
 
@@ -87,11 +88,11 @@ class Recorder(Names):
             return result
         kernel = op.lookup(keyset)
         if current_state().level is not self._level or isinstance(kernel, TransformsKernel):
-            # A function that is transformed: what it comes down to is recorded.
+            # A function that is transformed: the operators that it calls are recorded.
             return super().dispatch(kind, op, keyset, args)
         if isinstance(kernel, (AutocastKernel, ForwardKernel)):
-            # It casts the arguments, or computes tangents beside the result, and goes on: what
-            # comes then is recorded.
+            # It casts the arguments, or computes tangents beside the result, and continues: the
+            # later calls are recorded.
             return super().dispatch(kind, op, keyset, args)
         if kernel is op.kernel_for(COMPOSITE_IMPLICIT_AUTOGRAD):
             return self._composite(kind, op, keyset, args)
@@ -245,7 +246,7 @@ class Recorder(Names):
         return roots is not None and not roots.isdisjoint(self._tainted)
 
     def read(self, tensor: Any) -> None:
-        """Python may see what depends on nothing that another run could change."""
+        """Python may read values that no other run could change."""
         if self.inside:
             return
         if self._frames:

@@ -306,7 +306,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         f"tangent:{place} with {what} {given} in flattened pytree doesn't match "
                         f"the {what} {wanted} of the corresponding primal."
                     )
-        # Without primals there is nothing to be linear in.
+        # Without primals there is no argument to be linear in.
         products = iter(() if transposed is None else transposed(tangents)[0])
         return among_others(
             [

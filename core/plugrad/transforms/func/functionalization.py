@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 @explains
 def functionalize(func: Callable[..., R], *, remove: str = "mutations") -> Callable[..., R]:
-    """A function that computes the same as `func` with operators that write to nothing.
+    """A function that computes the same as `func` with operators that do not write.
 
     What `func` writes to its arguments is copied into them in the end, so that the caller sees it.
 

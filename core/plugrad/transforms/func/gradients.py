@@ -155,7 +155,7 @@ def leaf_of_graph(value: Any) -> TensorBase:
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
     if not value.dtype.is_differentiable:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    # By itself, should the function get one tensor twice.
+    # Separately, in case the function gets one tensor twice.
     materialize_meta(value).requires_grad = True
     return value
 

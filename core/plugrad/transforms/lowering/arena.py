@@ -16,8 +16,8 @@ ALIGNMENT: Final = 64
 
 
 def takes_out(function: Any) -> bool:
-    """Whether a kernel on arrays writes into an array that it is given as `out`: NumPy's functions
-    of elements do, and kernels that say so by an attribute `takes_out`."""
+    """Whether a kernel on arrays writes into an array that it is given as `out`: NumPy's
+    elementwise functions do, and kernels with an attribute `takes_out`."""
     if isinstance(function, np.ufunc):
         return function.nout == 1
     return bool(getattr(function, "takes_out", False))

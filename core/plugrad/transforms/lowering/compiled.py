@@ -50,7 +50,7 @@ class CacheInfo(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """What calls looked like that were given tensors and nothing else, and their programs."""
+    """The forms of calls with only tensors as arguments, and their programs."""
 
     arguments: SameArguments
     programs: list[Program]
@@ -212,7 +212,7 @@ class Compiled:
     # For its user
 
     def explain(self) -> str:
-        """A text that says what runs as a program, what does not, and why.
+        """A text about what runs as a program, what does not, and why.
 
         >>> import plugrad
         >>> step = plugrad.compile(lambda x: x.sin() + 1)

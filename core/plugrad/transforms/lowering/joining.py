@@ -109,7 +109,7 @@ class Groups:
         return {*self._step.results, *self._step.graph.needed()}
 
     def _unchanged(self, group: list[int], until: int) -> bool:
-        """Whether nothing that a group reads is written to before it runs."""
+        """Whether a group's inputs stay unchanged until it runs."""
         nodes = self._step.graph.nodes
         for number in group:
             places = self._aliases.all_places(nodes[number].reads())
@@ -168,7 +168,7 @@ def one_by_one(active: ActiveBackend, calls: list[Call], links: list[Link]) -> C
 
 
 def _declining(call: Call) -> Callable[..., Any]:
-    """A call's function, and what comes after it where it declines."""
+    """A call's function, and the next one if it declines."""
     first, other = call.function, call.otherwise
     if other is None:
         return first  # type: ignore[no-any-return]

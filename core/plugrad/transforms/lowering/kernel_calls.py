@@ -68,7 +68,7 @@ class Call:
 TEMPORARY: Final = Ref("temporary")
 
 
-class Unlowered(Exception):  # no error: it says that the wrapper does more than call a kernel
+class Unlowered(Exception):  # no error: it means that the wrapper does more than call a kernel
     """The call has to be made on tensors."""
 
 
@@ -287,7 +287,7 @@ class Lowerer:
 
 def without_copy(calls: list[Call], fits: bool) -> list[Call]:
     """The calls of an operator in place, written into the target at once where a kernel that works
-    by elements can do that; `fits` says that its result has the target's shape and dtype."""
+    by elements can do that; `fits` means that its result has the target's shape and dtype."""
     if len(calls) != 2 or not fits or not calls[1].writes or calls[1].arguments[1:] != (TEMPORARY,):
         return calls
     first, copy = calls
@@ -300,8 +300,8 @@ def without_copy(calls: list[Call], fits: bool) -> list[Call]:
 def simplest(call: Call, arrays: list[Any], numbers: tuple[str, ...]) -> tuple[Call, list[Any]]:
     """The simplest equivalent of a call for arguments like these, with its arguments.
 
-    A kernel says so by an attribute `lowered`: called with the arguments, it returns a function and
-    its arguments that do the same for all of such shapes and dtypes, or None.
+    A kernel declares it by an attribute `lowered`: called with the arguments, it returns a function
+    and its arguments that do the same for all of such shapes and dtypes, or None.
 
     Args:
         numbers: names of numbers that are others in other runs.

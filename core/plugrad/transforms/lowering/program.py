@@ -372,7 +372,7 @@ class Program:
         return self._of_tensor[name] if number is None else tensors[number]
 
 
-class Missed(Exception):  # no error: it says that the step is to be captured again
+class Missed(Exception):  # no error: it means that the step must be captured again
     """Something that a run reads has changed since the step was captured."""
 
 
@@ -381,7 +381,7 @@ def _about(tensor: TensorBase) -> Any:
 
 
 def _word(before: Before) -> int:
-    """What `situation` said of a tensor before the run."""
+    """The result of `situation` for a tensor before the run."""
     word = HAS_GRAD if before.grad is not None else 0
     word += REQUIRES_GRAD if before.requires_grad else 0
     if before.keyset & MATH_BITS:

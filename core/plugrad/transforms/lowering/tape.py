@@ -495,7 +495,7 @@ class Tape:
             other = make_tensor(array, wanted.dtype, wanted.device, self.step.active.tensor_keyset)
             if not _alike(host_array(wanted), host_array(other)):
                 raise CaptureError(f"the tape gives another {name} than the operators")
-        # A run keeps nothing of these.
+        # A run keeps none of these.
         self._pool.clear()
 
 

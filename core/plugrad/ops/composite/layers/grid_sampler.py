@@ -108,7 +108,7 @@ def _check(input: TensorBase, grid: TensorBase, spatial: int | None = None) -> N
 class _Table:
     """All pixels of a batch as rows (N * pixels, C), read by their places.
 
-    `where` and the other tensors of places are of shape (N, places of the grid).
+    `where` and the other tensors of places have shape (N, places of the grid).
     """
 
     def __init__(self, input: Tensor) -> None:
@@ -132,7 +132,7 @@ class _Table:
             index = index * size + F._to_copy(F.where(inside, place, 0.0), int64)
         flat = (index + self.starts).reshape((-1,))
         read: Any = self.rows.index_select(0, flat)
-        # Where nothing is read, the weight may be nan.
+        # Where no pixel is read, the weight may be nan.
         factor = inside if weight is None else F.where(inside, weight, 0.0)
         return read * F._to_copy(factor, read.dtype).reshape((-1, 1))
 
@@ -260,7 +260,7 @@ def affine_grid_generator(theta: Tensor, size: Ints, align_corners: bool) -> Ten
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")
     out = size[2:]
     columns: list[Any] = []
-    # x, the place along the last dimension, comes first.
+    # First x, the place along the last dimension.
     for dim in reversed(range(spatial)):
         line = _line(out[dim], theta, align_corners)
         shape = [1] * spatial

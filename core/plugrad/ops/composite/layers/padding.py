@@ -51,7 +51,7 @@ def _padding(mode: str, spatial: int) -> Callable[..., Tensor]:
 
 
 def _places(mode: str, size: int, before: int, behind: int) -> Any:
-    """Which element comes where."""
+    """The source position of each element."""
     wanted = np.arange(-before, size + behind)
     if mode == "replication":
         return np.clip(wanted, 0, size - 1)

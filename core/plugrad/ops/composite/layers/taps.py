@@ -176,7 +176,7 @@ def byte_taps(how: Resampling, length: int, count: int) -> tuple[Taps, int]:
     largest = float(weights[0].max(initial=0))
     for tap in range(1, len(weights)):
         if found.valid is None:
-            # At a border several taps read one element, whose weight is rounded once.
+            # At a border several taps read one element, and its weight is rounded once.
             again = found.indices[tap] == found.indices[tap - 1]
             weights[tap] += np.where(again, weights[tap - 1], 0)
             weights[tap - 1] *= ~again

@@ -30,7 +30,7 @@ def _check_image(name: str, self: TensorBase, kind: str, factor: int) -> None:
 
 
 def _copied_to(moved: Tensor, size: tuple[int, ...]) -> Tensor:
-    """In another shape and row by row, in memory of its own even where a view would do."""
+    """In another shape and row-major, always in new memory."""
     return C.call__unsafe_view(C.call_clone(moved, contiguous_format), size)
 
 

@@ -71,7 +71,7 @@ def embedding_bag_padding_idx(
     where = F._embedding_bag_places(index, F._to_copy(offsets, int64), rows, include_last_offset)
     count = sizes_of(offsets)[0]
     bags = count - include_last_offset
-    # What counts for nothing is put into one more bag, which is cut off.
+    # Rows without effect are put into an extra bag, which is cut off.
     bag = where if padding < 0 else F.where(index == padding, bags, where)
     ones = F.ones(sizes_of(index), dtype=int64, device=index.device)
     spare = F.zeros((bags + 1,), dtype=int64, device=index.device)
@@ -125,8 +125,8 @@ def embedding_bag_forward_only(
 def _maxima(weight: Tensor, index: Any, bag: Any, sizes: Any) -> tuple[Any, Any]:
     """The row of the table that has the maximum of each bag, and the maxima.
 
-    The elements of a column are sorted by bag, and within a bag the largest comes first; of equal
-    ones the one that comes first in the bag.
+    The elements of a column are sorted by bag, and within a bag the largest comes first; among
+    equal ones the first in the bag.
     """
     bags, width = sizes_of(sizes)[0], sizes_of(weight)[1]
     if sizes_of(index)[0] == 0 or width == 0 or bags == 0:

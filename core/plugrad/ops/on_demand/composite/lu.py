@@ -171,7 +171,7 @@ def slogdet_on_host(A: TensorBase) -> Any:
     array = host_array(A)
     with np.errstate(all="ignore"):
         sign, logabsdet = np.linalg.slogdet(array)
-    if not A.dtype.is_complex:  # NumPy says 1 or -1 of nan, PyTorch 0.
+    if not A.dtype.is_complex:  # NumPy gives 1 or -1 for nan, PyTorch 0.
         sign = np.where(np.isnan(logabsdet), array.dtype.type(0), sign)
     found = to_device(sign, A), to_device(logabsdet, A, A.dtype.to_real())
     return named("linalg_slogdet", *found)

@@ -115,7 +115,7 @@ def lstm_backward(
     reverse: bool,
     mask: Sequence[bool],
 ) -> tuple[Any, ...]:
-    """Gradients of `gates`, `hx`, `cx` and, if the mask says so, `w_hh`.
+    """Gradients of `gates`, `hx`, `cx` and, if the mask requests it, `w_hh`.
 
     Args:
         grads: of the output, and the last states; None for none.
@@ -231,7 +231,7 @@ def gru_backward(
     reverse: bool,
     mask: Sequence[bool],
 ) -> tuple[Any, ...]:
-    """Gradients of `gates`, `hx` and, if the mask says so, `w_hh` and `b_hh`.
+    """Gradients of `gates`, `hx` and, if the mask requests them, `w_hh` and `b_hh`.
 
     Args:
         grads: of the output, and the last states; None for none.

@@ -53,7 +53,7 @@ Floats = tuple[float, ...]
 _FEW = 4
 # The height and width of an image together, up to which it is one of PyTorch's small ones.
 _SMALL = 128
-# Bytes from which on it is asked whether there is so much memory.
+# The number of bytes from which on the available memory is checked.
 _LARGE = 1 << 28
 
 

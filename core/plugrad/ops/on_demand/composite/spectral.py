@@ -1,5 +1,5 @@
-"""The public Fourier transforms, made of three: complex to complex, real to complex and complex to
-real. A backend without these three uses the host's.
+"""The public Fourier transforms, composed of three: complex to complex, real to complex and complex
+to real. A backend without these three uses the host's.
 """
 
 # Tensor dunders may return NotImplemented: Any.

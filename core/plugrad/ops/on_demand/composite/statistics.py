@@ -99,7 +99,7 @@ def cov(self: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor
     if w is not None and has_values(total) and not holds_everywhere(total != 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     sums = F.sum(weighted, 1)
-    # No observations have no mean, and 0 / 0 says so.
+    # Without observations there is no mean: 0 / 0 gives nan.
     mean = F.div(sums, F.full((), count, dtype=int64, device=self.device) if w is None else total)
     if aweights is not None and correction != 0:
         freedom = total - correction * F.sum(w * aweights) / total

@@ -57,6 +57,6 @@ unsqueeze_copy = _copied(F.unsqueeze)
 view_as_complex_copy = _copied(F.view_as_complex)
 # A lazy conjugate can be copied, though not viewed.
 view_as_real_copy = _copied(lambda self: F.view_as_real(F.resolve_conj(self)))
-# No view has to be possible.
+# A view does not have to be possible.
 view_copy = _copied(lambda self, size: self.reshape(size))
 view_copy_dtype = _copied(C.call__view_dtype)

@@ -17,7 +17,7 @@ def cholesky(A: Array) -> tuple[Array, Array]:
     """
     try:
         L = np.linalg.cholesky(A)
-        # Not every LAPACK says that a pivot which is nan is not positive.
+        # Not every LAPACK reports a pivot that is nan as not positive.
         if not np.isnan(np.diagonal(L, 0, -2, -1)).any():
             return L, np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:

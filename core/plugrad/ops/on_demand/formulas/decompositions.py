@@ -231,7 +231,7 @@ def svd_backward(
 
 
 def _turned_phase(X: Tensor | None, Y: Tensor | None) -> Any:
-    """i im(diag(X - Y)); RuntimeError if im(diag(X + Y)) says that the loss depends on a phase
+    """i im(diag(X - Y)); RuntimeError if im(diag(X + Y)) shows that the loss depends on a phase
     that both vectors of a pair share."""
     of_U = None if X is None else F.imag(diagonal_of(X))
     of_V = None if Y is None else F.imag(diagonal_of(Y))

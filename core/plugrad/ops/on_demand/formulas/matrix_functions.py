@@ -20,7 +20,7 @@ def pinv_backward(grad: Tensor, pinv: Tensor, A: Tensor) -> Any:
     squares problems whose variables separate", 1973, equation 4.12."""
     turned, grad_h = F.mH(pinv), F.mH(grad)
     inside = -F.matmul(turned, F.matmul(grad, turned))
-    # Of that, only those two factors count that the ranks leave something of.
+    # Only the two factors that the ranks do not make zero are computed.
     right = F.matmul(grad_h, pinv)
     behind = F.matmul(right - F.matmul(A, F.matmul(pinv, right)), turned)
     left = F.matmul(pinv, grad_h)

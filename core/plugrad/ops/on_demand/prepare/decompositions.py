@@ -58,7 +58,7 @@ def geqrf(self: TensorBase) -> tuple[object, ...]:
 
 
 def eigh(A: TensorBase, UPLO: str, compute_v: bool) -> tuple[object, ...]:
-    """The triangle comes as "L" or "U"."""
+    """The triangle is given as "L" or "U"."""
     check_square_shape(A, "linalg.eigh")
     triangle = UPLO[:1].upper()
     if triangle not in ("L", "U"):

@@ -1,5 +1,5 @@
-"""Matrices to factorize by LU or LDL, and what goes with their factors, checked in PyTorch's
-words."""
+"""Checks matrices to factorize by LU or LDL, and the arguments with their factors, with PyTorch's
+messages."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from plugrad.tensor.base import sizes_of
 if TYPE_CHECKING:
     from plugrad._generated.methods import TensorMethods as Tensor
 
-# How `scatter_reduce` says it, and what an empty segment gives.
+# The name in `scatter_reduce`, and the value of an empty segment.
 _REDUCTIONS: Final[dict[str, tuple[str, float]]] = {
     "sum": ("sum", 0.0),
     "mean": ("sum", 0.0),
@@ -112,7 +112,7 @@ def _reduced(data: Tensor, reduce: str, starts: Any, place: int, initial: Any) -
     behind = len(sizes) - place - 1
     numbers = F.arange(length, dtype=int64, device=data.device).expand(sizes[: place + 1])
     found: Any = F.searchsorted(starts.contiguous(), numbers.contiguous(), right=True) - 1
-    # What is in no segment goes into one more, which is cut off.
+    # Elements in no segment go into an extra one, which is cut off.
     found = F.where(found < 0, segments, F.clamp(found, max=segments))
     index = found.reshape((*sizes_of(found), *(1,) * behind)).expand(sizes)
     shape = (*sizes[:place], segments + 1, *sizes[place + 1 :])

@@ -37,7 +37,7 @@ _NAMES: Final = {"Scalar": _WITH_NUMBER, "Tensor": _WITH_LIST, "": {"lerp": "ler
 
 
 def fused(name: str, overload: str, lists: tuple[Tensors, ...], numbers: Any = ()) -> Any:
-    """What an operator gives for a whole list in one call, None if each has to go its own way.
+    """The results of an operator for a whole list in one call, None if each needs its own call.
 
     Args:
         name: the operator on one tensor; in place with `_` at the end.
