@@ -74,8 +74,9 @@ class OlderNames:
         return F.div_(self, other)
 
     def __long__(self: Any) -> int:
-        if not isinstance(self, TensorBase):
-            raise wrong_receiver("__long__", self)
+        tensor: Any = self
+        if not isinstance(tensor, TensorBase):
+            raise wrong_receiver("__long__", tensor)
         return int(self.item())
 
     def __nonzero__(self: Any) -> bool:
