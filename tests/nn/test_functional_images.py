@@ -141,3 +141,19 @@ def test_activations_with_an_underscore_write_their_input(name: str) -> None:
     expected = getattr(F, name)(x)
     assert getattr(F, name + "_")(x) is x
     assert x.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("factor", "given"), [("a", "str"), ({}, "dict"), ([1.0, None], "a sequence with NoneType")]
+)
+def test_factors_that_are_no_numbers_are_named(factor: Any, given: str) -> None:
+    words = (
+        rf"argument 'scale_factor' \(position 3\) must be float or tuple of floats, not {given}$"
+    )
+    with pytest.raises(TypeError, match=words):
+        F.interpolate(plugrad.ones(1, 1, 2, 2), scale_factor=factor)
+
+
+def test_a_factor_may_be_a_tensor_of_one_element() -> None:
+    factor: Any = plugrad.tensor(2.0)
+    assert F.interpolate(plugrad.ones(1, 1, 2, 2), scale_factor=factor).shape == (1, 1, 4, 4)

@@ -468,7 +468,7 @@ REFUSALS: tuple[Refusal, ...] = (
     # Arguments that nothing is done with, here, are checked, too.
     Refusal("stft", "argument 'pad_mode' .* must be str"),
     Refusal(r"nn\.utils\.clip_grads?_\w+", r"^clip_grads?_\w+\(\): argument '\w+' .*must be"),
-    Refusal(r"Tensor\.(apply|map|map2)_", "argument 'callable' .*must be callable", _of_no_elements),
+    Refusal(r"Tensor\.(apply|map|map2)_", "object is not callable", _of_no_elements),
     Refusal(r"(ops\.plugrad\.|Tensor\.)?cholesky(\.\w+)?", "must be batches of square matrices", _of_no_elements),
     Refusal(r"ops\.plugrad\._linalg_svd(\.\w+)?", "only supported on CUDA inputs", _of_no_elements),
     Refusal(r"ops\.plugrad\.rrelu_with_noise_?(\.\w+)?", "Lower bound should be less"),

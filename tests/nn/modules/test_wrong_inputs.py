@@ -103,3 +103,44 @@ def test_none_of_them_is_taken_that_torch_refuses(torch: Any) -> None:
                     taken.add(expression.partition("(")[0])
     # Dropout of complex numbers, which nothing speaks against.
     assert taken == {"Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"}
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (
+            lambda nn: nn.FractionalMaxPool3d((2, 2, 2, 2), 3),
+            TypeError,
+            r"^FractionalMaxPool3d\(\): argument 'kernel_size' .* 3 ints, not \(2, 2, 2, 2\)",
+        ),
+        (
+            lambda nn: nn.FractionalMaxPool2d(2, "ab"),
+            TypeError,
+            r"^FractionalMaxPool2d\(\): argument 'output_size' .* 2 ints, not str",
+        ),
+        (
+            lambda nn: nn.FractionalMaxPool2d(2, output_ratio={}),
+            TypeError,
+            r"^FractionalMaxPool2d\(\): argument 'output_ratio' .* 2 floats, not dict",
+        ),
+        (
+            lambda nn: nn.CrossMapLRN2d(np.array("a"))(plugrad.ones(1, 2, 3, 3)),
+            TypeError,
+            r"^CrossMapLRN2d\(\): argument 'size' .* must be int, not numpy.ndarray",
+        ),
+        (
+            lambda nn: nn.CrossMapLRN2d(2)(7),
+            TypeError,
+            r"argument 'input' .* must be Tensor, not int",
+        ),
+        (
+            lambda nn: nn.DataParallel(plugrad.ones(2)),
+            TypeError,
+            r"^DataParallel\(\): argument 'module' \(position 1\) must be Module, not Tensor",
+        ),
+        (lambda nn: nn.RNNBase(np.array("a"), 2, 2), ValueError, "^Unrecognized RNN mode: a"),
+    ],
+)
+def test_constructors_name_what_is_wrong(make: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        make(plugrad.nn)

@@ -30,6 +30,27 @@ POINTS = plugrad.zeros(2, 3)
             ValueError,
             "^foo is not a valid value for compute_mode",
         ),
+        (
+            lambda: plugrad.histogramdd(plugrad.device("cpu"), 2),
+            TypeError,
+            r"^histogramdd\(\): argument 'input' \(position 1\) must be Tensor, not",
+        ),
+        (
+            lambda: plugrad.histogramdd(POINTS, None),
+            TypeError,
+            r"^histogramdd\(\): argument 'bins' \(position 2\) must be tuple of ints, not NoneType",
+        ),
+        (
+            lambda: plugrad.histogramdd(POINTS, [2, plugrad.ones(3), 2]),
+            TypeError,
+            r"argument 'bins' .* at pos 2 .*got Tensor",
+        ),
+        (
+            lambda: plugrad.mvlgamma(POINTS + 5, 10**9),
+            NotImplementedError,
+            r"^mvlgamma\(\): argument 'p' \(position 2\): more than 100,000 dimensions",
+        ),
+        (lambda: plugrad.Size(lengths=[1]), TypeError, "keyword"),
         (lambda: plugrad.cdist(POINTS, POINTS.long()), RuntimeError, "dtypes, X2 got: Long"),
         (
             lambda: plugrad.hardtanh(plugrad.ones(2, dtype=plugrad.uint8)),

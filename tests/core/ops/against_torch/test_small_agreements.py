@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import plugrad
@@ -23,6 +24,14 @@ def gradient_of_mvlgamma_in_place(lib: Any) -> Any:
 
 def pads(lib: Any) -> Any:
     return lib._C._nn if lib.__name__ == "torch" else lib
+
+
+def _raises(error: type[Exception], call: Any) -> bool:
+    try:
+        call()
+    except error:
+        return True
+    return False
 
 
 def zeros_of_remainders(lib: Any, divisor: float) -> Any:
@@ -192,6 +201,19 @@ CALLS: dict[str, Any] = {
     "matrix_rank": lambda lib: lib.linalg.matrix_rank(lib.eye(2), rtol=True),
     "bernoulli": lambda lib: lib.bernoulli(lib.zeros(2), True),
     "histogram": lambda lib: lib.histogram(lib.tensor([0.5]), 2, range=(False, True)).hist,
+    **{
+        f"histogram with weights of shape {shape}": lambda lib, shape=shape: lib.histogram(
+            lib.tensor([[0.5, 1.5], [0.25, 1.0]]), 2, range=(0.0, 2.0),
+            weight=lib.arange(1.0, 5.0).reshape(shape),
+        ).hist
+        for shape in ((2, 2), (4,), (1, 4))
+    },
+    "histogram with too few weights": lambda lib: lib.histogram(lib.ones(4), weight=lib.ones(3)),
+    "shares of nothing": lambda lib: lib._sample_dirichlet(lib.ones(0, 1, 4)),
+    "linalg.cond of a complex order, refused": lambda lib: "refused"
+    if _raises(RuntimeError, lambda: lib.linalg.cond(lib.eye(2), 1j))
+    else None,
+    "a storage of a number of NumPy's": lambda lib: len(lib.FloatStorage(np.int64(2))),
     "heaviside": lambda lib: lib.heaviside(lib.ones(2, requires_grad=True), lib.ones(2))
     .sum()
     .backward(),

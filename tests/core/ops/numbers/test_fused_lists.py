@@ -170,3 +170,9 @@ def test_vmap_and_forward_mode_see_single_operators() -> None:
     assert found.tolist() == (x * 2).tolist()
     _, tangent = plugrad.func.jvp(lambda v: plugrad._foreach_sin([v])[0], (x,), (x,))
     plugrad.testing.assert_close(tangent, x.cos() * x)
+
+
+def test_an_unknown_function_is_named() -> None:
+    x = [plugrad.ones(2)]
+    with pytest.raises(ValueError, match=r"argument 'function' .* such as 'add.Tensor', not 'ij'"):
+        plugrad.ops.plugrad._fused_lists("ij", x, [], x, [1.0])

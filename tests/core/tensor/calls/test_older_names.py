@@ -56,3 +56,9 @@ def test_module_load_keeps_the_parameter_unless_it_is_assigned() -> None:
     assert copied.data_ptr() == parameter.data_ptr()
     assert parameter.tolist() == [1.0, 1.0]
     assert parameter.module_load(loaded, assign=True).data_ptr() == loaded.data_ptr()
+
+
+@pytest.mark.parametrize(("name", "args"), [("__idiv__", (2,)), ("__long__", ())])
+def test_infix_methods_refuse_other_objects(name: str, args: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match=f"descriptor '{name}' .* doesn't apply to a 'str' object"):
+        getattr(plugrad.Tensor, name)("1", *args)
