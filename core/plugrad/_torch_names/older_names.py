@@ -11,7 +11,6 @@ from plugrad._torch_names.sharing import is_shared, share_memory
 from plugrad.autograd.grad_mode import no_grad
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explain_receivers, explains, wrong_receiver
-from plugrad.tensor.calls.arguments import type_name
 from plugrad.tensor.creation.from_data import tensor
 
 _REMOVED = "{0}() is gone from PyTorch since version 1.9; use plugrad.linalg.{1}() instead"
@@ -34,10 +33,7 @@ def _mapped(name: str, function: Callable[..., Any], self: Any, *others: Any) ->
     for operand in (self, *others):
         _check_no_grad(operand, name)
     if not callable(function):
-        raise TypeError(
-            f"{name}(): argument 'callable' (position 1) must be callable, not "
-            f"{type_name(function)}"
-        )
+        raise TypeError(f"'{type(function).__name__}' object is not callable")
     rows = [self.reshape(-1).tolist()] if not self.is_meta else []
     for other in others:
         if other.dtype is not self.dtype:
