@@ -19,7 +19,7 @@ from plugrad.dispatch.caller import warn_at_caller
 from plugrad.return_types import result_type
 from plugrad.tensor.base import TensorBase
 from plugrad.tensor.calls.annotations import explains
-from plugrad.tensor.calls.arguments import int_list_argument, raise_argument_error
+from plugrad.tensor.calls.arguments import int_list_argument, raise_argument_error, type_name
 from plugrad.tensor.calls.outputs import write_out
 from plugrad.tensor.calls.overridable import OVERRIDES, PROCEED, override_call
 
@@ -270,9 +270,13 @@ def histogramdd(
 
 def _bins(input: Tensor, bins: Any) -> list[Any]:
     """What `histogramdd` is told of each coordinate: numbers of intervals, or their edges."""
-    if type(bins) is int:
+    if hasattr(bins, "__index__") and not isinstance(bins, (bool, TensorBase)):
         return [bins] * (input.shape[-1] if input.ndim else 0)
-    edges = isinstance(bins, (list, tuple)) and all(isinstance(item, TensorBase) for item in bins)
-    if edges:
+    if not isinstance(bins, (list, tuple)):
+        raise TypeError(
+            "histogramdd(): argument 'bins' (position 2) must be int, tuple of ints or tuple of "
+            f"Tensors, not {type_name(bins)}"
+        )
+    if all(isinstance(item, TensorBase) for item in bins):
         return list(bins)
     return list(int_list_argument(bins, "histogramdd", "bins", 2))
