@@ -29,6 +29,7 @@ from plugrad.array_api._array import (
 from plugrad.array_api._creation import (
     arange,
     asarray,
+    astype,
     empty,
     empty_like,
     eye,
@@ -136,7 +137,6 @@ from plugrad.array_api._manipulation import (
     unstack,
 )
 from plugrad.array_api._promotion import (
-    astype,
     can_cast,
     finfo,
     iinfo,

@@ -172,7 +172,12 @@ def _bound(x: Tensor, bound: Tensor | float) -> Tensor | float:
 def clip(
     x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None
 ) -> Tensor:
-    """Each element, but at least `min` and at most `max`, in the dtype of `x`."""
+    """Each element, but at least `min` and at most `max`, in the dtype of `x`.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.clip(xp.asarray([-2.0, 0.5, 2.0]), 0.0, 1.0)
+    Array([0.0000, 0.5000, 1.0000])
+    """
     found = x
     if min is not None:
         found = maximum(found, _bound(x, min))

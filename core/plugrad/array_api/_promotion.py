@@ -99,6 +99,10 @@ def result_type(*arrays_and_dtypes: Tensor | DType | complex) -> DType:
     """The dtype of an operation on arrays, dtypes and Python numbers.
 
     A number takes the dtype of the others, if that is of its kind or a higher one.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.result_type(xp.int32, xp.uint8), xp.result_type(xp.ones(1, dtype=xp.float32), 2.0)
+    (plugrad.int32, plugrad.float32)
     """
     common: DType | None = None
     highest = -1
@@ -158,7 +162,12 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> _bool:
 
 
 def can_cast(from_: DType | Tensor, to: DType, /) -> _bool:
-    """Whether `to` holds all values of a dtype, or of an array's, by the standard's promotion."""
+    """Whether `to` holds all values of a dtype, or of an array's, by the standard's promotion.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.can_cast(xp.int8, xp.int32), xp.can_cast(xp.int32, xp.int8)
+    (True, False)
+    """
     dtype: DType = from_.dtype if isinstance(from_, Tensor) else from_
     kinds = {dtype.category, to.category}
     if len(kinds) == 2 and kinds != {FLOATING, COMPLEX}:
@@ -190,7 +199,12 @@ class iinfo_object(NamedTuple):
 
 
 def finfo(type: DType | Tensor, /) -> finfo_object:
-    """Limits of a floating point dtype or an array's dtype; for a complex one, of its parts."""
+    """Limits of a floating point dtype or an array's dtype; for a complex one, of its parts.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.finfo(xp.float32).bits, xp.finfo(xp.float32).eps
+    (32, 1.1920928955078125e-07)
+    """
     dtype: DType = type.dtype if isinstance(type, Tensor) else type
     info = _finfo(dtype)
     return finfo_object(
@@ -199,14 +213,12 @@ def finfo(type: DType | Tensor, /) -> finfo_object:
 
 
 def iinfo(type: DType | Tensor, /) -> iinfo_object:
-    """Limits of an integer dtype, or of an array's."""
+    """Limits of an integer dtype, or of an array's.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.iinfo(xp.int16).max
+    32767
+    """
     dtype: DType = type.dtype if isinstance(type, Tensor) else type
     info = _iinfo(dtype)
     return iinfo_object(info.bits, info.max, info.min, dtype)
-
-
-def astype(x: Tensor, dtype: DType, /, *, copy: _bool = True, device: Any = None) -> Tensor:
-    """An array in another dtype, by default always a new one."""
-    if not isinstance(dtype, DType):
-        raise TypeError(f"astype(): dtype must be plugrad.dtype, not {dtype!r}")
-    return x.to(device=x.device if device is None else device, dtype=dtype, copy=copy)

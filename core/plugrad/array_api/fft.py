@@ -62,24 +62,44 @@ irfftn = _along_several("irfftn", "The inverse of `rfftn`.")
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """The frequencies of `fft` of `n` samples at distances of `d`."""
+    """The frequencies of `fft` of `n` samples at distances of `d`.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.fft.fftfreq(4, d=0.5)
+    Array([ 0.0000,  0.5000, -1.0000, -0.5000])
+    """
     return _called("fftfreq", n, d, dtype=dtype, device=device)
 
 
 def rfftfreq(
     n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Any = None
 ) -> Tensor:
-    """The frequencies of `rfft` of `n` samples at distances of `d`."""
+    """The frequencies of `rfft` of `n` samples at distances of `d`.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.fft.rfftfreq(4)
+    Array([0.0000, 0.2500, 0.5000])
+    """
     return _called("rfftfreq", n, d, dtype=dtype, device=device)
 
 
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """The frequency 0 moved to the middle."""
+    """The frequency 0 moved to the middle.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.fft.fftshift(xp.fft.fftfreq(4))
+    Array([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     return _called("fftshift", x, axes)
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    >>> from plugrad import array_api as xp
+    >>> xp.fft.ifftshift(xp.asarray([-2, -1, 0, 1]))
+    Array([ 0,  1, -2, -1])
+    """
     return _called("ifftshift", x, axes)
 
 

@@ -101,7 +101,7 @@ class Future(Generic[T]):
         >>> plugrad.futures.Future().value()
         Traceback (most recent call last):
             ...
-        RuntimeError: Future.value(): the value is not there yet: call wait() first
+        RuntimeError: Future.value(): the value is not set yet: call wait() first
         """
         if not self._over:
             raise RuntimeError("Future.value(): the value is not set yet: call wait() first")

@@ -99,6 +99,14 @@ def test_astype_copies_unless_told_otherwise() -> None:
     assert x.grad is not None
     assert xp.astype(x, xp.float32, copy=False) is x
     assert xp.astype(x, xp.int8).dtype is xp.int8
+    assert type(xp.astype(x, xp.int8)) is plugrad.Tensor
+
+
+def test_astype_of_an_array_is_an_array() -> None:
+    made = xp.astype(xp.asarray([[1.5, -1.5]]), xp.int64)
+    # A tensor's `size` is a method.
+    assert made.size == 2
+    assert made.tolist() == [[1, -1]]
 
 
 def test_copies_of_asarray_and_reshape() -> None:

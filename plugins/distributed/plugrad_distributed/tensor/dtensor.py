@@ -262,6 +262,7 @@ class _OfDTensors:
     def __init__(self, name: str) -> None:
         self.name = name
         self.found: Any = DTensor.__dict__[name]
+        self.__doc__ = self.found.__doc__
 
     def __get__(self, tensor: Any, owner: type) -> Any:
         if tensor is None:
