@@ -1,4 +1,4 @@
-"""Captured steps: on JAX against the same step written by hand, on the CPU against PyTorch.
+"""Captured steps: on JAX against the same handwritten step, on the CPU against PyTorch.
 
 On JAX, steps compiled by `plugrad_jax.jit` are compared with steps of JAX and optax. Both are XLA
 programs with donated buffers, each with its own library's optimizer. Losses of both are compared
@@ -227,7 +227,8 @@ def our_step(case: Case, capture: bool) -> Step:
 
 
 def their_step(case: Case) -> Step:
-    """The same step by hand: value_and_grad and optax, compiled together, with donated buffers."""
+    """The same step, handwritten: value_and_grad and optax, compiled together, with donated
+    buffers."""
     jax = importlib.import_module("jax")
     optax = importlib.import_module("optax")
     numpy = jax.numpy

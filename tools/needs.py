@@ -15,7 +15,7 @@ from plugrad.dispatch.backends.availability import NEEDS_FILE
 from plugrad.testing.cases import OpCase, OpSample, T, core_cases
 from plugrad.testing.needs import trace_needs
 
-# Inspected only for operators that mean nothing for real numbers.
+# Inspected only for operators that are not defined for real numbers.
 COMPLEX = ("complex128",)
 
 

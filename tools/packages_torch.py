@@ -63,7 +63,7 @@ def pins() -> dict[str, str]:
 
 
 def installed() -> Path:
-    """A folder with the packages, and nothing of PyTorch's in it."""
+    """A folder with the packages, and without PyTorch."""
     text = (HOME / "requirements.txt").read_bytes()
     folder = BUILD / f"site-{hashlib.sha256(text).hexdigest()[:12]}"
     if not folder.exists():

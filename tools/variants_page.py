@@ -1,9 +1,9 @@
 """Writes docs/variants.md, the variants of kernels that plugrad's own packages provide:
 `python tools/variants_page.py`.
 
-To be run again when plugrad-native or plugrad-onednn have changed; a test says so. The packages'
-declarations are read from the checkout, so the page is the same on every machine: neither a
-compiler nor oneDNN is needed, and the processor does not matter.
+To be run again when plugrad-native or plugrad-onednn have changed; a test fails until then. The
+packages' declarations are read from the checkout, so the page is the same on every machine: neither
+a compiler nor oneDNN is needed, and the processor does not matter.
 """
 
 from __future__ import annotations

@@ -489,7 +489,7 @@ def compare(arguments: Sequence[str]) -> int:
 
 
 def quote_performance() -> int:
-    """What one page says of the other follows it."""
+    """Update the quotations of docs/performance.md in docs/comparison.md."""
     return call(PYTHON, "-m", "tools.comparison_page")
 
 

@@ -1,4 +1,4 @@
-"""What DistributedDataParallel costs where there is nothing to reduce: training steps of models in
+"""The cost of DistributedDataParallel without gradients to reduce: training steps of models in
 a group of one process, with and without it. `python -m benchmarks.processes.wrapping`."""
 
 from __future__ import annotations

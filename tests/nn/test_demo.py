@@ -128,7 +128,7 @@ def test_a_name_that_is_there_is_refused(finished: tuple[Path, Any]) -> None:
     before = (folder / "metrics.json").read_bytes()
     result = quick(folder.parent, "--name", "first")
     assert result.exit_code == 2
-    assert "choose another --name, or go on with --resume" in result.output
+    assert "choose another --name, or continue with --resume" in result.output
     assert (folder / "metrics.json").read_bytes() == before
 
 

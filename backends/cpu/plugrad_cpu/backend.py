@@ -63,7 +63,7 @@ class CpuBackend(Backend):
         """NumPy functions return scalars where others return 0-dim arrays.
 
         Raises:
-            TypeError: it is nothing that NumPy has numbers in.
+            TypeError: it is not an object that NumPy has numbers in.
         """
         if isinstance(value, np.generic):
             return np.asarray(value)

@@ -1,4 +1,4 @@
-"""What `plugrad doctor` says about this backend."""
+"""The facts that `plugrad doctor` prints about this backend."""
 
 from __future__ import annotations
 

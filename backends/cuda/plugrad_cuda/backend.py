@@ -49,7 +49,7 @@ class CudaBackend(Backend):
         if not isinstance(options["check"], bool):
             raise TypeError("option 'check' is true or false")
         self._check = options["check"]
-        with contextlib.suppress(ImportError):  # `problem` says so
+        with contextlib.suppress(ImportError):  # `problem` reports it
             self.array_type = library.cupy().ndarray
 
     def device_count(self) -> int:

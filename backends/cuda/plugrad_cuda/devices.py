@@ -63,7 +63,7 @@ def set_device(device: Any) -> None:
 class device(Scope):
     """Within ``with device(1):`` the calling thread works on a GPU; None and -1 change nothing.
 
-    Tensors are still made where plugrad's default device says; ``device="cuda"`` means this GPU.
+    Tensors are still made on plugrad's default device; ``device="cuda"`` means this GPU.
     """
 
     def __init__(self, device: Any) -> None:
@@ -93,7 +93,7 @@ class device_of(device):
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What CUDA says of a GPU; sizes in bytes."""
+    """CUDA's properties of a GPU; sizes in bytes."""
 
     name: str
     major: int

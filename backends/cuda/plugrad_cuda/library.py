@@ -1,4 +1,4 @@
-"""Imports CuPy when a GPU is first used, and says why no GPU can be used."""
+"""Imports CuPy when a GPU is first used, and reports why no GPU can be used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _counted() -> int:
 
 
 def device_count() -> int:
-    """How many GPUs can be used; 0 where `problem` says why not. Never raises."""
+    """How many GPUs can be used; 0 if there is a `problem`. Never raises."""
     try:
         return _counted()  # cached only on success: a driver may be installed later
     except Exception:  # no CuPy, or CUDA's error for no driver and for no device

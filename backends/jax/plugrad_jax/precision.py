@@ -36,7 +36,7 @@ def is_wide() -> bool:
 
 
 def missing_dtype(name: str) -> TypeError:
-    """What to say about float64 and complex128 while they are off."""
+    """The message about float64 and complex128 while they are off."""
     return TypeError(
         f"plugrad.{name} is not supported on 'jax' while JAX's 64-bit numbers are off: set "
         "JAX_ENABLE_X64=1 or x64 = true under [backends.jax] in plugrad.toml, or call "
@@ -58,7 +58,7 @@ def in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide_kernels(kernels: dict[str, Kernel]) -> dict[str, Kernel]:
-    """Kernels that can be called as they are, whatever the switch says when they are called.
+    """Kernels that do not depend on the switch when they are called.
 
     Where it is on already they stay bare, since the wrapper costs a sixth of a small kernel.
     """

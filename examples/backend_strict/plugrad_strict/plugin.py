@@ -1,4 +1,4 @@
-"""The backend for `device="strict"`: arrays that support the array API standard and nothing else.
+"""The backend for `device="strict"`: arrays that support only the array API standard.
 
 array-api-strict rejects everything that the standard does not guarantee. So a program that runs
 here runs with any library that follows the standard. Its arrays are in host memory, on devices that

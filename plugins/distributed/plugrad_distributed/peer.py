@@ -16,7 +16,7 @@ MOST = 1 << 16
 
 
 class Peer:
-    """A connection; its first message tells its rank: `introduce`.
+    """A connection; its first message contains its rank: `introduce`.
 
     Attributes:
         rank: the rank, -1 until it is known.

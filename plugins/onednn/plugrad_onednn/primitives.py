@@ -174,7 +174,7 @@ class Plan:
         given: the layout of each argument in the caller's arrays.
 
     Raises:
-        Unsupported: oneDNN has nothing but its reference implementation, a loop over elements.
+        Unsupported: oneDNN has only its reference implementation, a loop over elements.
     """
 
     def __init__(self, descriptor: Any, given: Mapping[int, Any]) -> None:

@@ -162,7 +162,7 @@ def test_a_fake_with_a_size_that_depends_on_data(ns: str) -> None:
     x = (plugrad.tensor([1.0, -1.0, 2.0]),)
     assert opcheck(kept, x, test_utils="test_faketensor")["test_faketensor"] == "SUCCESS"
     limits["max"] = 1
-    _expect(plugrad, kept, x, "test_faketensor", r"size of 2, where its fake declared .*max=1")
+    _expect(plugrad, kept, x, "test_faketensor", r"size of 2, but its fake declared .*max=1")
 
 
 def test_a_wrong_gradient(ns: str) -> None:

@@ -109,7 +109,7 @@ def slogdet(a: Array) -> Any:
     if lapack.suits(a):
         return lapack.log_determinant(a)
     sign, logabsdet = np.linalg.slogdet(a)
-    if not np.iscomplexobj(a):  # NumPy says 1 or -1 of nan, PyTorch 0.
+    if not np.iscomplexobj(a):  # NumPy gives 1 or -1 for nan, PyTorch 0.
         sign = np.where(np.isnan(logabsdet), a.dtype.type(0), sign)
     return sign, logabsdet
 

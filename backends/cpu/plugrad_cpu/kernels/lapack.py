@@ -20,7 +20,7 @@ from plugrad_cpu.numerics.threads import limit_libraries
 
 Array = Any
 
-# Of the routines' names, by NumPy's letters for dtypes.
+# The prefixes of the routines' names, by NumPy's letters for dtypes.
 PREFIXES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 # From here on calls from Python cost less than NumPy's way of computing float32 in float64.
 LARGE: Final = 48
@@ -38,7 +38,7 @@ def _module(name: str) -> Any:
         found = importlib.import_module(f"scipy.linalg.{name}")
     except ImportError:
         return None
-    limit_libraries()  # with it came a BLAS of its own
+    limit_libraries()  # it has brought a BLAS of its own
     return found
 
 
@@ -177,7 +177,7 @@ def cholesky(a: Array, upper: bool) -> Any:
 
     factor, info = each(one, a.shape[:-2], a)
     if np.isnan(np.diagonal(factor, 0, -2, -1)).any():
-        return NotImplemented  # Not every LAPACK says that such a pivot is not positive.
+        return NotImplemented  # Not every LAPACK reports such a pivot as not positive.
     return factor, info.astype(np.int32)
 
 
@@ -345,7 +345,7 @@ def _least_squares(
 
 
 def _certainty(a: Array, rcond: float) -> float:
-    """A matrix whose reciprocal condition is greater has full rank: norms differ by a factor of the
+    """A matrix with a greater reciprocal condition has full rank: norms differ by a factor of the
     rank at most, and estimates by less than another 10."""
     least = max(rcond, float(np.finfo(a.dtype).eps))
     return 10.0 * float(min(a.shape)) * least

@@ -40,7 +40,7 @@ def inv(a: Array) -> Any:
     try:
         return np.linalg.inv(a)
     except np.linalg.LinAlgError:
-        return NotImplemented  # where it failed, the core's decomposition says
+        return NotImplemented  # the core's decomposition reports where it failed
 
 
 def det(a: Array) -> Any:

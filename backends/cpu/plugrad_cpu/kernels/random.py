@@ -1,7 +1,7 @@
 """Kernels that draw random numbers: PyTorch's, bit by bit, for the same seed.
 
 Each element takes one or two words of the generator, in the order of the elements in memory.
-docs/random.md says where PyTorch itself differs between processors.
+docs/random.md lists where PyTorch itself differs between processors.
 """
 
 from __future__ import annotations

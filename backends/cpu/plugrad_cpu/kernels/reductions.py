@@ -209,7 +209,7 @@ def count_nonzero(a: Array, dims: Dims) -> Any:
 
 
 def median_all(a: Array) -> Any:
-    """The lower of the two in the middle; nan if there is one, or nothing at all."""
+    """The lower of the two in the middle; nan if there is one, or no element at all."""
     flat = a.reshape(-1)
     if flat.size == 0:
         return np.full((), math.nan).astype(a.dtype)

@@ -81,7 +81,7 @@ def _along(x: Array, axis: int, count: int, blocks: list[Block]) -> Array:
 
 
 def _repeated(x: Array, factor: int) -> Array:
-    """Each element of the last dimension as often as the factor says."""
+    """Each element of the last dimension, repeated `factor` times."""
     made = np.empty((*x.shape, factor), x.dtype)
     for place in range(factor):
         made[..., place] = x

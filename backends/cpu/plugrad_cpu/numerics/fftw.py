@@ -1,7 +1,7 @@
 """Fourier transforms of rows by FFTW, which has vector code for single transforms and short ones.
 
-A plan says how FFTW transforms a number of rows of one length. It is estimated, not measured, so a
-program computes the same bits in each run. The estimate is good for contiguous rows;
+A plan describes how FFTW transforms a number of rows of one length. It is estimated, not measured,
+so a program computes the same bits in each run. The estimate is good for contiguous rows;
 `plugrad_cpu.numerics.fourier` copies other arrays first.
 
 Source: Frigo and Johnson, The Design and Implementation of FFTW3, Proc. IEEE 93 (2005).

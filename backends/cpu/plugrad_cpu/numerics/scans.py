@@ -23,8 +23,8 @@ _WIDER: Final = {
 }
 _NARROW: Final = np.dtype(np.float32)
 _INT64: Final = np.dtype(np.int64)
-# Of NumPy's letters, those for which there are loops. Products of complex numbers may be rounded
-# otherwise by NumPy.
+# NumPy's letters of the dtypes for which there are loops. Products of complex numbers may be
+# rounded otherwise by NumPy.
 _LOOPS: Final = {"sums": "fdilqFD", "products": "fdilq", "extrema": "fdilqB"}
 
 
@@ -83,7 +83,7 @@ def _extrema(a: Array, dim: int, greatest: bool) -> Any:
     loops = loops_for("scans", a.size) if a.dtype.char in _LOOPS["extrema"] else None
     if loops is None:
         ufunc = np.maximum if greatest else np.minimum
-        # The later of equal ones, and of nans, which are equal to nothing.
+        # The later one of equal elements, and of nans, which equal no element.
         best = ufunc.accumulate(lines, 1)
         later = (lines == best) | (lines != lines)
         numbers = np.arange(lines.shape[1])[:, None]

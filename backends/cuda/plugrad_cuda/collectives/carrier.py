@@ -116,7 +116,7 @@ class NCCLCarrier(Carrier):
         self.host.close()
 
     def check_others(self) -> None:
-        """Raise if the carrier failed, or a rank of the group is gone."""
+        """Raise if the carrier failed, or a rank of the group has ended."""
         if self.problem:
             raise DistBackendError(self.problem)
         try:

@@ -30,7 +30,7 @@ def end_process(text: str) -> None:
 
 
 class _Watch:
-    """The thread. It sleeps while nothing is under way."""
+    """The thread. It sleeps while no operation is running."""
 
     def __init__(self) -> None:
         self._under_way: list[tuple[NCCLCarrier, Enqueued, str, float]] = []

@@ -31,8 +31,8 @@ class Decompositions(Family):
     def cholesky(self, a: Array, upper: bool) -> Any:
         if a.size == 0:
             return NotImplemented
-        # CuPy's result for a matrix without a factor is not said; which one it is, and why, the
-        # host finds out.
+        # CuPy does not define its result for a matrix without a factor; which one it is, and why,
+        # the host finds out.
         lower = a.swapaxes(-1, -2) if upper else a
         try:
             factor = self.ns.checked(self.xp.linalg.cholesky, lower)
@@ -67,7 +67,7 @@ class Decompositions(Family):
         if a.size == 0:
             return NotImplemented
         if self.ns.may_wait() and not bool(self.xp.isfinite(a).all()):
-            return NotImplemented  # the host says which matrix it is
+            return NotImplemented  # the host finds which matrix it is
         empty = self.xp.empty(0, a.dtype)
         if not compute_uv:
             return empty, self.xp.linalg.svd(a, compute_uv=False), empty.copy()

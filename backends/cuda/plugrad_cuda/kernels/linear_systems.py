@@ -20,7 +20,8 @@ _WRONG_PIVOTS = (
 
 
 class LinearSystems(Family):
-    """What is singular, the host says: which matrix of a batch it is, and how far it came."""
+    """The host finds singular matrices: the matrix of the batch, and how far the factorization
+    proceeded."""
 
     def kernels(self) -> dict[str, Kernel]:
         return {

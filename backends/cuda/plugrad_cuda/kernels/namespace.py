@@ -52,7 +52,7 @@ class Namespace:
         raise NotImplementedError
 
     def scatter_add(self, target: Array, where: Any, values: Array) -> None:
-        """Adds to `target[where]` as often as a position occurs; dtypes are those of `ATOMIC`."""
+        """Adds to `target[where]` as often as a position occurs; dtypes are in `ATOMIC`."""
         raise NotImplementedError
 
     def on(self, device: int) -> contextlib.AbstractContextManager[Any]:
@@ -166,7 +166,7 @@ class CupyNamespace(Namespace):
             return cublas.product(self.xp, a, b)
         try:
             found: Array = self.xp.matmul(a, b)
-        except NotImplementedError:  # what CuPy says while a graph is captured
+        except NotImplementedError:  # CuPy's message while a graph is captured
             found = cublas.product(self.xp, a, b)
         return found
 

@@ -247,7 +247,7 @@ class Reductions(Family):
         return self.total(a != 0, dims, False, INT64)
 
     def median(self, a: Array) -> Any:
-        """The lower of the two in the middle; nan if there is one, or nothing at all."""
+        """The lower of the two in the middle; nan if there is one, or no element at all."""
         if a.size == 0:
             return self.xp.full((), math.nan).astype(a.dtype)
         flat = self.ordered(a).reshape(-1)

@@ -49,7 +49,7 @@ class CacheInfo(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """What calls looked like that were given tensors and nothing else, and their programs."""
+    """The forms of calls with only tensors as arguments, and their programs."""
 
     arguments: SameArguments
     structure: Any
@@ -99,8 +99,8 @@ class Captured:
                 return self._slowly(call)
 
     def _look_up(self, call: Call, args: tuple[Any, ...]) -> list[Program]:
-        """The programs for arguments of such types, found the long way; remembered for the next
-        call if the arguments are tensors, and nothing else."""
+        """The programs for arguments of such types, found the long way; stored for the next call if
+        all arguments are tensors."""
         key = self._key(call)
         programs = self._programs.setdefault(key, [])
         if len(set(map(id, call.tensors))) == len(call.leaves) == len(args) > 0:

@@ -119,7 +119,7 @@ class Changes:
     """What a step changes besides its results.
 
     `results` are the program's results: first one for each of `writes`, then one for each of
-    `new_grads`. What says "result" is a number in it. Tensors are those that were there before.
+    `new_grads`. A field "result" is a number in it. Tensors are those that were there before.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class Traced:
     """The result of a trace.
 
     Attributes:
-        jaxpr: the program, whose inputs are in the order of `sources`, its results as numbered.
+        jaxpr: the program; its inputs are in the order of `sources`, its results as numbered.
         sources: where each input comes from: a tensor (its array), a `DeviceNumber`, a generator
             (its key), or the place of an array among the arguments.
         changes: the other effects.

@@ -86,7 +86,7 @@ class DeviceNumber(Number):
     def read(self) -> Any:
         """The number on the device; None if the places do not agree any more.
 
-        It is taken there only when somebody has changed it outside.
+        It is copied there only after a change outside.
         """
         value = self.known()
         if value is None:

@@ -36,8 +36,7 @@ class Placement:
         self._single = False
 
     def look_at(self, arrays: list[Array]) -> bool:
-        """Take the mesh of these inputs; whether there is something to be said of where the
-        program runs."""
+        """Take the mesh of these inputs; whether the placement of the program must be specified."""
         widest = widest_of(arrays)
         self.mesh = self._named if widest is None else mesh_of(widest)
         return self.mesh is not None or self.anywhere

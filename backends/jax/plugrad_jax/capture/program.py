@@ -45,7 +45,7 @@ _SITUATIONS: Final = {
 }
 
 
-class Stale(Exception):  # no error: it says that the step is to be traced again
+class Stale(Exception):  # no error: it means that the step must be traced again
     """The arrays differ from those that were traced; the text says how."""
 
 
@@ -214,7 +214,7 @@ class Program:
         return arrays
 
     def _protect(self, arrays: list[Array]) -> None:
-        """Donate copies of arrays that somebody else has, too."""
+        """Donate copies of arrays that have other references, too."""
         for number in range(self.donated):
             array = arrays[number]
             arrays[number] = None
@@ -292,7 +292,7 @@ class Program:
     # Finding the same objects in other places
 
     def moved(self, roots: Roots) -> None:
-        """Use what a later walk found, which came to the same signature."""
+        """Use the result of a later walk with the same signature."""
         former = self.roots
         pairs = [
             *zip(with_sharers(former.tensors), with_sharers(roots.tensors), strict=True),

@@ -39,7 +39,7 @@ class Recorder(Listener):
         self.before: dict[int, Before] = {}
         self.generators: dict[int, tuple[JaxGenerator, Any]] = {}
         self.results: list[tuple[weakref.ref[Any], str]] = []
-        # By id: nothing that was there before has the place of what came and went since.
+        # By id: earlier objects are still alive, so freed ones cannot have shared their ids.
         self._own: set[int] = set()
         # Copies reported by `selected`, kept so that their views are recognised.
         self._copies: dict[int, Any] = {}

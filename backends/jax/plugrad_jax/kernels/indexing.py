@@ -1,6 +1,6 @@
 """Kernels that read and write elements by index arrays and masks.
 
-An index out of range reads nan, or the least integer, and writes nothing; the error comes when the
+An index out of range reads nan, or the least integer, and does not write; the error comes when the
 program waits for the device: see `plugrad_jax.deferred`. A mask that determines a shape is read on
 the host, so that no program must be compiled for each shape. Where possible, kernels avoid such
 shapes: writing at a mask selects between two arrays.

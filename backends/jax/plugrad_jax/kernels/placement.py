@@ -20,7 +20,7 @@ def placed_program(*static: int) -> Callable[[Kernel], Kernel]:
 
     def decorate(kernel: Kernel) -> Kernel:
         on_device: dict[int, Kernel] = {}
-        # A program that is traced may come to run on several devices, and says itself on which.
+        # A traced program may run on several devices and defines its own placement.
         anywhere = jax.jit(kernel, static_argnums=static, inline=True)
 
         @functools.wraps(kernel)

@@ -120,7 +120,7 @@ def _tiled_backward(grad: Array, shape: Shape, indices: Array, windows: Windows)
 
 
 def max_pool_backward(grad: Array, shape: Shape, indices: Array, windows: Windows) -> Array:
-    """Small windows are gone through tap by tap: adding at indices is slow on most devices."""
+    """Small windows are processed tap by tap: adding at indices is slow on most devices."""
     kernel, step, pad = windows.kernel, windows.stride, windows.padding
     spread, out, sizes = windows.dilation, windows.out, windows.sizes
     leading = len(shape) - len(sizes)

@@ -196,7 +196,7 @@ def _count_nonzero(a: Array, dims: Dims) -> Array:
 
 
 def _median_all(a: Array) -> Array:
-    """The lower of the two in the middle; nan if there is one, or nothing at all."""
+    """The lower of the two in the middle; nan if there is one, or no element at all."""
     flat = a.reshape(-1)
     if flat.size == 0:
         return jnp.full((), math.nan).astype(a.dtype)

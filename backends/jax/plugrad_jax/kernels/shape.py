@@ -43,7 +43,7 @@ def repeat(array: Array, repeats: Shape) -> Array:
 
 
 def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
-    """With an `output_size` nothing has to be waited for, nor to be checked."""
+    """With an `output_size` there is no wait and no check."""
     if output_size is None:
         require_values(repeats, "repeat_interleave.Tensor", "give it an output_size")
         least, output_size = [int(number) for number in _least_and_sum(repeats)]
@@ -74,8 +74,8 @@ def triu(array: Array, diagonal: int) -> Array:
 
 
 def ordered(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    """Sorted, and where each element came from. Equal ones stay in order, also when descending:
-    then the reversed array is sorted, and reversed again."""
+    """Sorted, with the original position of each element. Equal ones stay in order, also when
+    descending: then the reversed array is sorted, and reversed again."""
     places = lax.broadcasted_iota(jnp.int64, array.shape, dim)
     if descending:
         array, places = lax.rev(array, (dim,)), lax.rev(places, (dim,))

@@ -34,7 +34,7 @@ SPREAD: Final = _Spread()
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether JAX says that arrays are on different devices."""
+    """Whether JAX's error means that arrays are on different devices."""
     return isinstance(error, ValueError) and _REFUSED in str(error)
 
 

@@ -21,8 +21,8 @@ Rules = Mapping[str, Any] | Iterable[tuple[str, Any]]
 def shard_parameters(module: M, mesh: Any, rules: Rules = ()) -> M:
     """Split the parameters and buffers of a module over a mesh of devices, in place.
 
-    They stay the same tensors, so an optimizer that has them goes on with them. Gradients that are
-    there go where their parameters go. Nothing is changed if an error is raised.
+    They stay the same tensors, so an optimizer that has them goes on with them. Existing gradients
+    move with their parameters. Nothing is changed if an error is raised.
 
     Args:
         module: a `plugrad.nn.Module`, on any device.

@@ -119,7 +119,7 @@ def host_of(array: Array) -> np.ndarray[Any, Any]:
     Raises:
         RuntimeError: this process has only some of them.
     """
-    traced = isinstance(array, jax.core.Tracer)  # JAX says what is wrong with that
+    traced = isinstance(array, jax.core.Tracer)  # JAX explains the error
     if traced or is_local(array):
         return np.asarray(array)
     raise RuntimeError(
@@ -138,7 +138,7 @@ def beside(values: Any, array: Array) -> Array:
 
 
 def part_here(array: Array, device: Any) -> Array:
-    """On one device, what each device of the mesh has whole."""
+    """An array that each device of the mesh has whole, on one device."""
     for shard in array.addressable_shards:
         if shard.device == device:
             return shard.data

@@ -144,7 +144,7 @@ def unshard(tensor: Any) -> Any:
 
 
 def sharding_of(tensor: Any) -> Any:
-    """Where a tensor's elements are, as JAX says it.
+    """The sharding of a tensor's elements, as JAX's object.
 
     Returns:
         a `NamedSharding` with `mesh` and `spec`; of a tensor on one device a

@@ -91,7 +91,7 @@ class Monitor:
         if self._hub is not None:
             self._hub.let_go()
 
-    # What this rank says
+    # This rank's messages
 
     def _say(self, **message: Any) -> None:
         if self._link is not None:

@@ -24,8 +24,8 @@ class DelayedReduction:
 
     Args:
         named: the parameters and their names.
-        trigger: the parameter whose gradient comes after all of theirs. Then the reduction starts;
-            the end of the pass waits for it.
+        trigger: the parameter with a gradient that arrives after all of theirs. Then the reduction
+            starts; the end of the pass waits for it.
 
     Attributes:
         expecting: whether backward passes average; otherwise gradients are accumulated.
@@ -60,7 +60,7 @@ class DelayedReduction:
         self.remove_hooks = weakref.finalize(self, _remove, handles)
 
     def _begin(self) -> None:
-        """The first gradient of a backward pass is there."""
+        """The first gradient of a backward pass has arrived."""
         if not self._running:
             self._running = True
             after_pass(self._finish)

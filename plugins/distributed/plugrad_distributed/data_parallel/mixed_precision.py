@@ -1,4 +1,4 @@
-"""Computation in another dtype than that of the parameters."""
+"""Computation in another dtype than the parameters'."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _MixedPrecision:
 
     @property
     def averages_dtype(self) -> Any:
-        """The dtype of buckets; None for that of their parameters."""
+        """The dtype of buckets; None for their parameters' dtype."""
         return self.param_dtype if self.reduce_dtype is None else self.reduce_dtype
 
 

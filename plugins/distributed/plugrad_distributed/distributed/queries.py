@@ -144,7 +144,7 @@ def is_mpi_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Whether programs that request ``"gloo"`` run: MPI stands in for it.
+    """Whether programs that request ``"gloo"`` run: MPI replaces it.
 
     >>> import plugrad.distributed as dist
     >>> dist.is_gloo_available() == dist.is_mpi_available()

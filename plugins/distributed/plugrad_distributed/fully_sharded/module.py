@@ -150,8 +150,8 @@ class FSDPModule:
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Set whether gradients are reduced. With False they are kept unsharded, and added to those
-        of the next pass with reduction.
+        """Set whether gradients are reduced. With False they are kept unsharded, and added to the
+        gradients of the next pass with reduction.
 
         Args:
             recurse: also for submodules.

@@ -56,18 +56,18 @@ def fully_shard(
     ``mesh_2d["dp"]``. Outside of forward they are distributed over both: each rank's part is cut
     again.
 
-    A call makes one group of parameters that are gathered together: those of the module that are
-    not in a group yet. So call it for layers first, and for the model last. All ranks must have the
-    same parameters and make the same calls.
+    A call makes one group of parameters that are gathered together: the parameters of the module
+    that are not in a group yet. So call it for layers first, and for the model last. All ranks must
+    have the same parameters and make the same calls.
 
     Args:
-        module: a module, or a list of modules whose parameters become one group.
+        module: a module, or a list of modules; their parameters become one group.
         mesh: a mesh of one dimension, or a named one of two: parameters are cut along the second
             dimension, and ranks along the first hold the same parts. By default all ranks.
         reshard_after_forward: whether to free gathered parameters after forward. By default they
-            are freed, except those of the root, which backward needs first. A number n means that n
-            neighbouring ranks, such as those of one machine, keep them together, so that backward
-            gathers among fewer ranks. The size of the mesh means True, and 1 means False.
+            are freed, except the root's, which backward needs first. A number n means that n
+            neighbouring ranks, such as the ranks of one machine, keep them together, so that
+            backward gathers among fewer ranks. The size of the mesh means True, and 1 means False.
         shard_placement_fn: a function that returns the `Shard` of a parameter, or None for
             `Shard(0)`. Other dimensions than 0 must be divisible by the number of ranks.
         mp_policy: dtypes of computation and reduction.

@@ -51,7 +51,7 @@ class Unit:
 
     Attributes:
         modules: usually one.
-        group: their parameters, except those of other units; None if there are none left.
+        group: their parameters, except other units' parameters; None if there are none left.
         keeps_if_root: whether `reshard_after_forward` was left out, so that it depends on whether
             the unit is the root.
         forward_prefetch, backward_prefetch: units to prefetch, in place of the next.

@@ -173,7 +173,7 @@ class ProcessGroup:
         return str(self.waiting), str(Described(*last) if isinstance(last, tuple) else last)
 
     def _compare(self, what: object, carrier: Carrier) -> None:
-        """Compare this call with those of the other ranks.
+        """Compare this call with the other ranks' calls.
 
         Raises:
             DistBackendError: not all call the same.

@@ -29,7 +29,7 @@ class Asked(Protocol):
 
 
 class _Progress:
-    """The thread. It sleeps while there is nothing to poll."""
+    """The thread. It sleeps while there is no operation to poll."""
 
     def __init__(self) -> None:
         self._works: list[Asked] = []

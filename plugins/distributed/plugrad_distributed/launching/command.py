@@ -87,7 +87,8 @@ def _say(text: str) -> None:
 
 
 def _limit_threads(environment: dict[str, str]) -> None:
-    """Processes on one machine share its cores: each gets one thread unless the user says."""
+    """Processes on one machine share its cores: each gets one thread unless the user sets a
+    number."""
     absent = [name for name in THREADS if name not in environment]
     if absent:
         _say(f"{' and '.join(f'{name}=1' for name in absent)} in each process: set it for another")

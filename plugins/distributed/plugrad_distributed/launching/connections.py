@@ -16,7 +16,7 @@ def next_line(connection: socket.socket) -> str:
     end of the connection.
 
     Raises:
-        OSError: nothing came in time, or the connection broke.
+        OSError: no message arrived in time, or the connection broke.
     """
     found = b""
     while not found.endswith(b"\n") and len(found) < LONGEST:

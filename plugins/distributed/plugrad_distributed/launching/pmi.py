@@ -32,7 +32,7 @@ from collections.abc import Callable, Collection, Sequence
 __all__ = ["FOR_MPI", "GREETING", "Server", "forget_memory", "mapping"]
 
 GREETING = "plugrad-meeting 1"
-# What a rank says by the connection that it gives to MPICH, with its number.
+# A rank's message on the connection that it gives to MPICH, with its number.
 FOR_MPI = "mpi"
 # Bytes of a line: longer ones are no rank's.
 LONGEST = 1 << 16
@@ -70,7 +70,7 @@ def forget_memory(kvs: str) -> None:
     before leaves them.
 
     MPICH 5 names memory after the hash FNV-1a of the table's name, with 32 bits. So no other
-    program loses its names, unless it has the same hash and just starts. Of a release with other
+    program loses its names, unless it has the same hash and just starts. In a release with other
     names, none is removed.
 
     Args:
@@ -80,7 +80,7 @@ def forget_memory(kvs: str) -> None:
     for byte in kvs.encode():
         number = (number ^ byte) * 16777619 & 0xFFFFFFFF
     for kind in ("shm", "vci"):
-        # The last number is that of the machine.
+        # The last number is the machine's.
         for path in glob.glob(f"{_MEMORY}/mpich_{kind}_{number:x}_*"):
             with contextlib.suppress(OSError):
                 os.unlink(path)
@@ -283,7 +283,7 @@ class Server:
                 client.say(f"no {why}")
 
     def _begin(self) -> None:
-        """MPI may start, once both connections of all ranks are there."""
+        """MPI may start when both connections of all ranks exist."""
         if min(len(self._coming), len(self._clients)) < self._size:
             return
         self._met = True

@@ -1,5 +1,6 @@
-"""Passes on what MPI and mpiexec say to each other, so that the supervisor learns by which name MPI
-knows the program:
+"""Relays messages between MPI and mpiexec.
+
+Through them the supervisor gets MPI's name of the program:
 
     mpiexec ── supervisor ── rank
             "cmd=my_kvsname rc=0 kvsname=NAME"
@@ -26,11 +27,11 @@ class Relay:
     """Stands between mpiexec and a rank that is to be started.
 
     Args:
-        environment: that of the rank, which gets a connection of its own; without a connection to
+        environment: the rank's, which gets a connection of its own; without a connection to
             mpiexec, it stays as it is.
 
     Attributes:
-        name: MPI's name for the program; empty until MPI has asked for it.
+        name: MPI's name for the program; empty until MPI has requested it.
     """
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
@@ -43,9 +44,9 @@ class Relay:
         try:
             os.set_inheritable(int(given), False)
         except OSError:
-            # Of another process, which it was closed in.
+            # It belongs to another process and is closed here.
             return
-        # Never closed: mpiexec takes its end for that of the rank.
+        # Never closed: mpiexec treats its end as the rank's.
         self._mpiexec = int(given)
         self._rank, self._for_rank = socket.socketpair()
         self._for_rank.set_inheritable(True)
@@ -73,7 +74,7 @@ class Relay:
                         _write(self._mpiexec, said)
 
     def _listen(self, said: bytes) -> None:
-        """Look for the name in what mpiexec says."""
+        """Look for the name in mpiexec's messages."""
         if self.name:
             return
         *lines, self._line = (self._line + said).split(b"\n")

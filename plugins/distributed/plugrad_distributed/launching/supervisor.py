@@ -57,8 +57,8 @@ class _Launcher:
                 self._link.sendall(json.dumps(message).encode() + b"\n")
 
     def obey(self, child: subprocess.Popen[bytes]) -> None:
-        """Forward signals to the child, until the launcher reports that all have ended, or is
-        itself gone."""
+        """Forward signals to the child, until the launcher reports that all have ended, or has
+        ended itself."""
         if self._link is None:
             return
         with contextlib.suppress(OSError, ValueError), self._link.makefile("rb") as lines:

@@ -23,7 +23,7 @@ from plugrad_distributed.launching.pmi import forget_memory
 __all__ = ["init_mpi", "is_watched", "started", "watched"]
 
 # How long to wait for the word that a rank has ended, in seconds, once the start failed: MPI may
-# notice a process that is gone before the server does.
+# notice the end of a process before the server does.
 NEWS = 1.0
 
 T = TypeVar("T")

@@ -208,7 +208,7 @@ def reduce_scatter_tangent(self_t: Tensor, dim: int, op: str, group: str) -> Ten
 
 def scatter_gradient(grad: Tensor, self: Tensor, src: int, dim: int, group: str) -> Tensor:
     """All parts' gradients on the rank that had the tensor, zeros on the others. There an empty sum
-    ties them to the graph, because all ranks must take part in the next backward pass, too."""
+    ties them to the graph, because all ranks must run the next backward pass, too."""
     found: Tensor = _ops().gather(grad, src, dim, group)
     if group_named(group).rank() == src:
         return found

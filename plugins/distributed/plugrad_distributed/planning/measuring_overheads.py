@@ -52,8 +52,8 @@ class Layers(NamedTuple):
 
 
 def measure_layers(group: ProcessGroup) -> Layers:
-    """What layers and units take beyond plain ones and beyond their collectives, with next to
-    nothing to compute. Every rank of a group calls it: waiting for each other counts."""
+    """The overhead of layers and units over plain ones and their collectives, with almost no
+    computation. Every rank of a group calls it: waiting for each other counts."""
     mesh = DeviceMesh.from_group(group, "cpu")
     plain, units = _layers(), _layers()
     for layer in units:

@@ -11,8 +11,8 @@ __all__ = ["NO_OVERHEADS", "Overheads", "middle"]
 
 @dataclass(frozen=True)
 class Overheads:
-    """What a rank needs beside kernels and collectives; in seconds of one that is alone, if nothing
-    else is said.
+    """What a rank needs beside kernels and collectives; in seconds of a process that is alone,
+    unless noted otherwise.
 
     Attributes:
         layer: a tensor parallel layer, forward and backward, beyond a plain one.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 __all__ = ["Memory", "Prediction", "Table"]
 
-# What takes a smaller part of a step is not said to limit it.
+# Smaller parts of a step are not listed as limits.
 NOTED = 0.05
 
 

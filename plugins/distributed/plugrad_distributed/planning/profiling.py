@@ -40,7 +40,7 @@ def profile_step(
         args: of the function; one batch of one rank.
         optimizer: one that cannot be captured, as Adam, and that `fn` does not call: its step is
             measured as one node.
-        smaller: arguments with a smaller batch, as one of a pipeline's microbatches. They tell
+        smaller: arguments with a smaller batch, as one of a pipeline's microbatches. They show
             which part of a node's time does not depend on the batch.
         repeats: how often everything is measured.
 
@@ -61,7 +61,7 @@ def profile_step(
     """
     if repeats < 1:
         raise ValueError(f"profile_step(): repeats must be positive, got {repeats!r}")
-    fn(*args)  # states of optimizers are there afterwards
+    fn(*args)  # states of optimizers exist afterwards
     if optimizer is not None:
         optimizer.step()
     graph = plugrad.capture(fn, *args)
@@ -143,7 +143,7 @@ def _timed(function: Callable[..., Any], *args: Any) -> float:
 
 
 def _trivial() -> float:
-    """What calling an operator takes that has next to nothing to compute."""
+    """The time to call an operator that computes almost nothing."""
     x = plugrad.ones(1)
     with plugrad.no_grad():
         return min(_timed(plugrad.add, x, x) for _ in range(5))

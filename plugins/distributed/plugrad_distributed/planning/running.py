@@ -298,7 +298,7 @@ class Run:
         rank: int,
         count: int,
     ) -> Parts:
-        """The time of the rank that computes most. Of data parallelism, gradients are reduced
+        """The time of the rank that computes most. With data parallelism, gradients are reduced
         while the last microbatch runs backward; parameters are gathered once in a step."""
         chosen = set(mine)
         seconds = [
@@ -388,7 +388,7 @@ class Run:
             gathered = (max(pairs) if self.mesh.pipeline == 1 else whole) + max(sizes)
         elif data is not None:
             buffers += whole  # buckets
-        # While the optimizer runs, all gradients are there, no activations and no units.
+        # While the optimizer runs, all gradients exist, but no activations and no units.
         largest = max((each.bytes for each in self._updated(data, own)), default=0)
         meanwhile = self.costs.overheads.temporary * largest * part
         living = max(activations, meanwhile - gathered)

@@ -9,7 +9,7 @@ parts, at the key of their device.
 Each mesh is a device of this backend, ``sharded:0``, ``sharded:1``, in the order of first use. So a
 tensor that a model makes on ``x.device`` is a replicated DTensor like `x`, and a call that mixes
 plain tensors with DTensors raises a device error. PyTorch shows the device of the parts instead, so
-such programs must convert tensors by hand.
+such programs must convert tensors explicitly.
 """
 
 from __future__ import annotations
@@ -226,8 +226,8 @@ class _CallersQueue(DeviceQueue):
 class MeshGenerator:
     """Random numbers of a mesh: a stream of the host, which is the same on all ranks.
 
-    Each rank draws for the whole tensor and keeps its part, so the numbers equal those of one
-    process with the same seed.
+    Each rank draws for the whole tensor and keeps its part, so the numbers equal one process's with
+    the same seed.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The kernel at the key `Sharded` for operators without a rule.
 
-Elementwise operators, including those of plugins, share one rule. All others get whole tensors,
+Elementwise operators, including plugins', share one rule. All others get whole tensors,
 with a warning at the first call. Operators composed of others need neither, unless the composition
 reads the elements on the host.
 """

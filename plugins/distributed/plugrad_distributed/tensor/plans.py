@@ -29,7 +29,7 @@ class Plan:
         places: their positions among the arguments; None if some are in lists.
         outputs: placements of the results.
         shapes, steps: shapes and strides of the results; lists of them for results that are lists.
-            None where they equal those of each rank's result.
+            None if they equal each rank's result.
         is_view: whether results are views of the first argument.
         specs: the specs of tensor results, once they have been made.
     """

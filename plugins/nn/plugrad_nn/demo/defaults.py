@@ -1,4 +1,4 @@
-"""How long and in which batches each program is trained, unless the command says otherwise."""
+"""The length of training and the batch size of each program, unless the command sets them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Run:
     def train(
         self, choice: Choice, ranks: Ranks | None = None, brief: bool = False
     ) -> dict[str, Any]:
-        """Train on a device, and leave the files in the run's folder; `brief` advises nothing.
+        """Train on a device, and leave the files in the run's folder; `brief` leaves out advice.
 
         Raises:
             RunError: the folder of the run already exists, or there is none to resume.

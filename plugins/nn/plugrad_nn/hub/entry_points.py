@@ -32,11 +32,11 @@ def list(
         github: ``"owner/name"`` or ``"owner/name:ref"``, where the ref is a branch, a tag or a
             commit; by default main, or master if there is no main.
         force_reload: whether to download it again.
-        skip_validation: whether not to ask GitHub if the ref is one of this repository. Commits of
-            forks have its name, too.
-        trust_repo: True trusts it and remembers so; False asks; ``"check"`` asks unless it is
+        skip_validation: whether to skip the check on GitHub that the ref belongs to this
+            repository. Commits of forks have its name, too.
+        trust_repo: True trusts it and stores this; False asks; ``"check"`` asks unless it is
             in the file ``trusted_list`` of `get_dir()`, or was downloaded before.
-        verbose: whether to say that a downloaded copy is used.
+        verbose: whether to print that a downloaded copy is used.
 
     Raises:
         ValueError: `github` has another form, or no such ref.

@@ -29,11 +29,12 @@ _COUNT: Final = np.dtype(np.int64)
 
 
 class SharedMemory(mmap.mmap):
-    """A piece of memory that other processes can map too; it is unmapped when nothing uses it.
+    """A piece of memory that other processes can map too; it is unmapped when it is not used any
+    more.
 
     Attributes:
         descriptor: of the memory, in this process; -1 if it was closed.
-        path: of the file, or nothing if the memory has none.
+        path: of the file, or empty if the memory has none.
         nbytes: how many bytes are the user's.
 
     >>> from plugrad_nn.multiprocessing.memory import SharedMemory, memory_of

@@ -64,7 +64,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 
 def _use_grad_for_differentiable(function: Step) -> Step:
-    """Decorates `step`: autograd records it only if the option `differentiable` says so."""
+    """Decorates `step`: autograd records it only with the option `differentiable`."""
 
     @functools.wraps(function)
     def step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -521,8 +521,8 @@ class Optimizer:
 def _fit(value: Any, parameter: Tensor, group: ParamGroup, key: object = None) -> Any:
     """A copy of a part of a parameter's state, with the parameter's dtype and device.
 
-    A count of steps keeps its dtype: 16 bits could not count far. It is on the host, except where
-    the group's options say that all of a step happens on the device.
+    A count of steps keeps its dtype: 16 bits could not count far. It is on the host, unless the
+    group's options require that the whole step runs on the device.
     """
     if isinstance(value, Tensor):
         copy = value.detach().clone()

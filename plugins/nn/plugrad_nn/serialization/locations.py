@@ -39,7 +39,7 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
 
 def location_tag(storage: Storage) -> str:
-    """The tag that says in a file which device a storage is on, such as ``"cpu"``.
+    """The tag in a file for the device of a storage, such as ``"cpu"``.
 
     Args:
         storage: of any device.

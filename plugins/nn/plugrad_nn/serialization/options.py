@@ -11,7 +11,7 @@ from typing import Any, Final
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of files that do not say which they have.
+    """The byte order of files that do not declare one.
 
     >>> import plugrad
     >>> plugrad.serialization.LoadEndianness.BIG

@@ -1,4 +1,4 @@
-"""The files that `save` and `load` are given: paths, file objects, and writing all or nothing."""
+"""The files that `save` and `load` are given: paths, file objects, and atomic writing."""
 
 from __future__ import annotations
 

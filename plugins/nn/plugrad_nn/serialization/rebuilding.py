@@ -296,7 +296,7 @@ def rebuild_from_type(func: Any, cls: Any, args: Any, state: Any) -> Tensor:
 
 
 def refusal(what: str, instead: str) -> Callable[..., NoReturn]:
-    """A function that says that plugrad has no such tensors."""
+    """A function that raises because plugrad has no such tensors."""
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(

@@ -50,7 +50,7 @@ def get_safe_globals() -> list[SafeGlobal]:
 
 
 def clear_safe_globals() -> None:
-    """Allow nothing any more that `add_safe_globals` has allowed.
+    """Remove everything that `add_safe_globals` has allowed.
 
     >>> import fractions, plugrad
     >>> plugrad.serialization.add_safe_globals([fractions.Fraction])

@@ -162,7 +162,7 @@ _FLOAT8: Final = {"F8_E4M3": plugrad.float8_e4m3fn, "F8_E5M2": plugrad.float8_e5
 
 
 def _float8_array(path: Path, name: str, dtype: plugrad.dtype) -> Array:
-    """An array of 8-bit floats, from the bytes that the header of the file says."""
+    """An array of 8-bit floats, from the bytes at the place in the file's header."""
     with path.open("rb") as file:
         header = int.from_bytes(file.read(8), "little")
         entry = json.loads(file.read(header))[name]

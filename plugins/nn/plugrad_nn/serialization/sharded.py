@@ -1,4 +1,4 @@
-"""State dicts in several files: an index says which tensor is in which shard."""
+"""State dicts in several files: an index lists the shard of each tensor."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ class FlopCounterMode:
         mods: not needed any more; modules are found by themselves.
         depth: the depth of modules in the printed table; None prints all.
         display: whether a table is printed at the end of the block.
-        custom_mapping: more formulas for operators, besides those of `register_flop_formula`. They
+        custom_mapping: more formulas for operators, in addition to `register_flop_formula`. They
             get shapes, or tensors if they have a true attribute `_get_raw`.
 
     >>> import plugrad

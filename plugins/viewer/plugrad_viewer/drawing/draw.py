@@ -144,7 +144,7 @@ def draw(
             which is called; or what `plugrad.capture` returned.
         inputs: the arguments of a module.
         params: names for leaves: the model, or a mapping from names to tensors. For a module that
-            is called they are known, and for a captured graph those of the modules in it.
+            is called, and for the modules in a captured graph, they are known.
         collapse: names of modules that become one box each.
         depth: modules at this depth become one box each: 1 means the direct children of the model.
         title: the picture's title.
@@ -190,7 +190,7 @@ def draw(
 
 
 def _expect_inputs(model: Any, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """TypeError if a model is given nothing and its forward needs something."""
+    """TypeError if a model gets no arguments and its forward needs some."""
     if inputs or kwargs:
         return
     try:

@@ -21,7 +21,7 @@ from plugrad_viewer.drawing.picture import (
 from plugrad_viewer.drawing.places import place
 from plugrad_viewer.recording.format import Module, Node
 
-# Of every node on the page, which writes less into it.
+# The size of every node on the page, which writes less into it.
 ON_PAGE: Final = (132.0, 34.0)
 
 

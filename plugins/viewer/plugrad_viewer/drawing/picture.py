@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-# Of the words in a box, in pixels. Text is drawn at 12 pixels; a letter is about so wide.
+# The size of the words in a box, in pixels. Text is drawn at 12 pixels; a letter is about so wide.
 LETTER: Final = 6.7
 LINE: Final = 15.0
 PADDING: Final = 8.0

@@ -39,7 +39,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 class About(TypedDict):
-    """About the whole recording; `truncated` says why it ends early, or is empty."""
+    """About the whole recording; `truncated` is the reason why it ends early, or empty."""
 
     title: str
     plugrad: str
@@ -172,7 +172,7 @@ def about_now(title: str) -> About:
 
 
 def empty(about: About) -> Data:
-    """A recording of nothing."""
+    """An empty recording."""
     return {
         "version": VERSION,
         "about": about,

@@ -1,4 +1,4 @@
-"""Nodes of the graph as data, from what the core's book says of them."""
+"""Nodes of the graph as data, from the core's book."""
 
 from __future__ import annotations
 

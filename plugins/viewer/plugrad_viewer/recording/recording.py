@@ -193,7 +193,7 @@ def record(*, title: str | None = None, limit: int = LIMIT) -> Recording:
 
     It records the program's lines that call operators, each call's dispatch keys, modules, the
     growing graph with its saved tensors, backward step by step, memory and time. Recording slows a
-    program down, several times if its operators are small; without a recording nothing is slower.
+    program down, several times if its operators are small; without a recording there is no cost.
 
     Args:
         title: the page's title; by default the program's name.

@@ -56,7 +56,7 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable(ABC):
-    """An object that can join: ranks without inputs can take part in its collectives.
+    """An object that can join: ranks without inputs can join its collectives.
 
     Its class calls `Join.notify_join_context(self)` before the collectives of an iteration.
 
@@ -115,7 +115,7 @@ class Joinable(ABC):
 class Join:
     """Context manager around a training loop in which ranks may have different numbers of inputs.
 
-    A rank that leaves the loop takes part in the collectives of the others until all are done,
+    A rank that leaves the loop joins the collectives of the others until all are done,
     through the hooks of the joinables.
 
     Args:

@@ -28,8 +28,8 @@ class _ZeROJoinHook(JoinHook):
         self.optimizer = optimizer
 
     def main_hook(self) -> None:
-        """The step of this rank's part; the others wait for its parameters. Steps during backward
-        are those of the module's hook."""
+        """The step of this rank's part; the others wait for its parameters. The module's hook runs
+        the steps during backward."""
         if self.optimizer.overlapping is None:
             self.optimizer.step()
 

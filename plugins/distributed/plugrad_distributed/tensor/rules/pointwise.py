@@ -10,7 +10,7 @@ from plugrad_distributed.tensor.spec import Choice, DTensorSpec, Rule, aligned, 
 
 __all__ = ["RULES", "STRUCTURES", "pointwise"]
 
-# The core's tags for elementwise operators, including those of plugins. They need no names here:
+# The core's tags for elementwise operators, including plugins'. They need no names here:
 # operators without their own rule use `pointwise`.
 STRUCTURES = ("unary", "binary", "binary_alpha", "elementwise")
 

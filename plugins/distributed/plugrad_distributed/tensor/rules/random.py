@@ -1,5 +1,5 @@
 """Random numbers: each rank draws for the whole tensor from the same stream, then keeps its part.
-So they equal those of one process."""
+So they equal one process's."""
 
 from __future__ import annotations
 

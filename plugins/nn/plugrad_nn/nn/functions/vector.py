@@ -34,7 +34,7 @@ def embedding_bag(
         sparse: has no effect; the gradient is dense.
         per_sample_weights: of the shape of `input`, the factors of the rows; for sums only.
         include_last_offset: whether the last offset is the end of the last bag.
-        padding_idx: the row that counts for nothing.
+        padding_idx: the row that is ignored.
 
     Raises:
         ValueError: shapes or options do not fit, or `mode` is unknown.

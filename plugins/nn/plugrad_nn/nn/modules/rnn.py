@@ -358,8 +358,8 @@ class GRU(RNNBase):
     """Gated recurrent units (Cho et al. 2014); `RNNBase` describes shapes and arguments.
 
     With gates r, z = sigmoid(W_i x + b_i + W_h h + b_h):
-    h' = z h + (1 - z) tanh(W_in x + b_in + r (W_hn h + b_hn)). The rows of the weights are those
-    of r, z and n.
+    h' = z h + (1 - z) tanh(W_in x + b_in + r (W_hn h + b_hn)). The rows of the weights belong to r,
+    z and n, in this order.
 
     >>> import plugrad
     >>> output, h = plugrad.nn.GRU(3, 4, bidirectional=True)(plugrad.ones(5, 1, 3))

@@ -114,7 +114,7 @@ def weight_norm(module: T, name: str = "weight", dim: int | None = 0) -> T:
     Args:
         module: has the parameter.
         name: of the parameter.
-        dim: the dimension whose entries have a norm each; None for a single norm.
+        dim: the dimension along which each entry has its own norm; None for a single norm.
 
     >>> import plugrad, warnings
     >>> warnings.simplefilter("ignore", FutureWarning)

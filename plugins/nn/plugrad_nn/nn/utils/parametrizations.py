@@ -180,7 +180,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     Args:
         module: has the parameter.
         name: of the parameter.
-        dim: the dimension whose entries have a norm each; None for a single norm.
+        dim: the dimension along which each entry has its own norm; None for a single norm.
 
     Source: Salimans and Kingma, Weight Normalization, 2016.
 

@@ -110,7 +110,7 @@ class BasePruningMethod(ABC):
         else:
             mask = plugrad.ones_like(original)
         with plugrad.no_grad():
-            # It may raise: nothing of the module has changed yet.
+            # It may raise: the module has not changed yet.
             mask = made.compute_mask(scores, default_mask=mask)
         if not earlier:
             del module._parameters[name]

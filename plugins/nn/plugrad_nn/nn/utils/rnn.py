@@ -195,7 +195,7 @@ def pack_padded_sequence(
         lengths: of the sequences, B integers on the CPU.
         batch_first: whether the batch is the first dimension of `input`.
         enforce_sorted: refuse sequences that are not sorted by length, longest first; if False,
-            they are sorted here, and the result remembers their order.
+            they are sorted here, and the result contains their order.
 
     Raises:
         RuntimeError: there are not B lengths, one is 0 or less, or they are not sorted.

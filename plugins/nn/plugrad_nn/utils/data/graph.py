@@ -19,7 +19,7 @@ DataPipeGraph = dict[int, tuple[Any, Any]]
 def traverse_dps(datapipe: DataPipe) -> DataPipeGraph:
     """The graph of the pipes that a pipe reads from.
 
-    By its id it has the pipe and, in the same form, those that it keeps as attributes or in
+    By its id it has the pipe and, in the same form, the pipes that it keeps as attributes or in
     collections.
 
     Args:

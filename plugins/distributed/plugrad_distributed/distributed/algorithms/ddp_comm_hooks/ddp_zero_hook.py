@@ -43,7 +43,7 @@ def hook_with_zero_step(
 
     Raises:
         ValueError: `zero` was made without `overlap_with_ddp=True` or for other ranks, or `ddp`
-            with `find_unused_parameters=True`, whose buckets do not settle.
+            with `find_unused_parameters=True`, because its buckets do not settle.
 
     >>> import plugrad, plugrad.distributed as dist
     >>> from plugrad.distributed.algorithms.ddp_comm_hooks.ddp_zero_hook import hook_with_zero_step

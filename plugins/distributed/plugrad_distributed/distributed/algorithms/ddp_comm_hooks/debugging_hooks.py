@@ -1,4 +1,4 @@
-"""A hook that communicates nothing, to measure the cost of communication."""
+"""A hook without communication, to measure the cost of communication."""
 
 from __future__ import annotations
 

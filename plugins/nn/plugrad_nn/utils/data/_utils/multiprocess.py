@@ -294,7 +294,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return self._receive(wanted if wanted in ready else ready[0])
 
     def _ready(self, workers: Sequence[int], timeout: float | None) -> list[int]:
-        """The workers that have sent something or have ended; none if there is nothing in time."""
+        """The workers that have sent something or have ended; none if there is no message in
+        time."""
         ends = {self._running.ends[worker].connection: worker for worker in workers}
         until = None if timeout is None else time.monotonic() + timeout
         while True:

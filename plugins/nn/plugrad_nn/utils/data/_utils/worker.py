@@ -53,7 +53,7 @@ class _IterableDatasetStopIteration:
 
 @dataclass(frozen=True)
 class _ResumeIteration:
-    """A worker that stays is to start another epoch, and says when it has."""
+    """A persistent worker starts another epoch, and reports when it has."""
 
     seed: int | None = None
 

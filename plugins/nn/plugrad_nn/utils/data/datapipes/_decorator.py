@@ -90,7 +90,7 @@ class guaranteed_datapipes_determinism(_Setting):
 
 
 class runtime_validation_disabled(_Setting):
-    """While its block runs, `runtime_validation` checks nothing.
+    """While its block runs, `runtime_validation` skips its checks.
 
     >>> from plugrad.utils.data import IterDataPipe, runtime_validation, runtime_validation_disabled
     >>> class Wrong(IterDataPipe[int]):
@@ -153,7 +153,7 @@ class non_deterministic:
         return self.deterministic_wrapper_fn
 
     def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> Any:
-        """A pipe of the class; the function has said whether its order is certain."""
+        """A pipe of the class; the function has declared whether its order is deterministic."""
         if self.cls is None:
             raise TypeError("non_deterministic: there is no class that it decorates yet")
         is_uncertain = self.deterministic_fn(*args, **kwargs)

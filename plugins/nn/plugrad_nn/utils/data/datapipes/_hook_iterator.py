@@ -128,7 +128,7 @@ class _Guarded:
 
 
 def _name_pipe(error: Exception, pipe: Any) -> None:
-    """Say which pipe raised an error, unless one before it has said so."""
+    """Add the pipe that raised an error to it, unless an earlier pipe has done so."""
     said = "thrown by __iter__ of"
     if not error.args or not isinstance(error.args[0], str):
         return
