@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from plugrad import distributed as dist
+from plugrad_distributed.distributed.starting import STARTED_BY_MPI
+from plugrad_distributed.launching import starter as starter_module
 from plugrad_distributed.launching.starter import Starter, count_of_slurm, find_starter
 from tests.distributed.under_mpi import RESULTS, Program, needs_mpi, run, start
 
@@ -201,13 +204,47 @@ def test_the_kind_of_mpiexec_is_what_it_says(tmp_path: Path, said: str, kind: st
             "openmpi",
             ["-n", "4", "--oversubscribe", "-x", "PYTHONPATH", "--host", "a,b", "python"],
         ),
-        ("srun", ["-n", "4", "--nodelist", "a,b", "python"]),
+        ("srun", ["-n", "4", "--mpi=pmi2", "--nodelist", "a,b", "python"]),
     ],
 )
-def test_machines_are_told_to_each_kind(kind: str, command: list[str]) -> None:
+def test_machines_are_told_to_each_kind(
+    monkeypatch: pytest.MonkeyPatch, kind: str, command: list[str]
+) -> None:
+    monkeypatch.delenv("SLURM_MPI_TYPE", raising=False)
+    monkeypatch.setattr(starter_module, "_library", lambda: "MPICH")
     starter = Starter("start", kind)
     found = starter.command(4, ["python"], hosts=["a", "b"], variables=["PYTHONPATH"])
     assert found == ["start", *command]
+
+
+@pytest.mark.parametrize(
+    ("library", "given", "option"),
+    [
+        ("MPICH", None, ["--mpi=pmi2"]),
+        ("Open MPI", None, ["--mpi=pmix"]),
+        ("Open MPI", "pmix_v4", []),
+    ],
+)
+def test_srun_connects_processes_as_their_mpi_expects(
+    monkeypatch: pytest.MonkeyPatch, library: str, given: str | None, option: list[str]
+) -> None:
+    monkeypatch.delenv("SLURM_MPI_TYPE", raising=False)
+    if given is not None:
+        # srun reads it itself.
+        monkeypatch.setenv("SLURM_MPI_TYPE", given)
+    monkeypatch.setattr(starter_module, "_library", lambda: library)
+    found = Starter("srun", "srun").command(2, ["python"])
+    assert found == ["srun", "-n", "2", *option, "python"]
+
+
+def test_processes_of_srun_that_cannot_meet_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE", *STARTED_BY_MPI):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    with pytest.raises(ValueError, match=r"srun started 4 processes.*`srun --mpi=pmi2`"):
+        dist.init_process_group()
+    dist.init_process_group("alone")
+    dist.destroy_process_group()
 
 
 def test_a_hostfile_that_cannot_be_told_is_refused() -> None:
