@@ -16,8 +16,10 @@ import pytest
 
 from plugrad import distributed as dist
 from plugrad_distributed.distributed.starting import STARTED_BY_MPI
+from plugrad_distributed.launching import run as run_module
 from plugrad_distributed.launching import starter as starter_module
 from plugrad_distributed.launching.starter import Starter, count_of_slurm, find_starter
+from plugrad_distributed.launching.supervisor import ADDRESS
 from tests.distributed.under_mpi import RESULTS, Program, needs_mpi, run, start
 
 NAMES = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS"]
@@ -258,3 +260,28 @@ def test_a_hostfile_that_cannot_be_told_is_refused() -> None:
 )
 def test_jobs_of_slurm_say_how_many(environment: dict[str, Any], count: int | None) -> None:
     assert count_of_slurm(environment) == count
+
+
+def test_a_rank_whose_machine_cannot_be_reached_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "PATIENCE", 0.1)
+    # Rank 0 reports its end; rank 1 says that it is there, and does not react to signals.
+    path = tmp_path / "starter.py"
+    path.write_text(
+        f"import json, os, socket, time\nhost, port, token = os.environ[{ADDRESS!r}].split()\n"
+        "links = [socket.create_connection((host, int(port))) for _ in range(2)]\n"
+        "for rank, link in enumerate(links):\n"
+        "    link.sendall(json.dumps({'token': token, 'rank': rank}).encode() + b'\\n')\n"
+        "links[0].sendall(b'{\"code\": 3}\\n')\ntime.sleep(600)\n"
+    )
+    told: list[str] = []
+    ranks = run_module.Ranks(2, 0.1, told.append)
+    monkeypatch.setattr(run_module, "ENDING", 0.1)
+    assert ranks.run([sys.executable, str(path)], os.environ) == 3
+    assert told == [
+        "rank 0 ended with exit code 3; the others have 0.1 s to end",
+        "rank 1 continues: SIGTERM",
+        "rank 1 continues: SIGKILL",
+        "rank 1 cannot be reached: look for processes that are left there",
+    ]
