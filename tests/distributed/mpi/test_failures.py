@@ -168,6 +168,7 @@ def test_kills_at_random_moments_under_launch(tmp_path: Path, seed: int) -> None
             os.kill(pid, 0)
 
 
+@pytest.mark.usefixtures("mpich")
 @pytest.mark.skipif(sys.platform != "linux", reason="what ranks leave behind is seen on Linux only")
 @pytest.mark.parametrize(
     "first",

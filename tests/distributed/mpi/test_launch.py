@@ -15,8 +15,13 @@ from typing import Any
 
 import pytest
 
+from plugrad import distributed as dist
+from plugrad_distributed.distributed.starting import STARTED_BY_MPI
+from plugrad_distributed.launching import run as run_module
+from plugrad_distributed.launching import starter as starter_module
 from plugrad_distributed.launching.relay import Relay
 from plugrad_distributed.launching.starter import Starter, count_of_slurm, find_starter
+from plugrad_distributed.launching.supervisor import ADDRESS
 from tests.distributed.under_mpi import RESULTS, Program, needs_mpi, run, start
 
 NAMES = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS"]
@@ -203,13 +208,47 @@ def test_the_kind_of_mpiexec_is_what_it_says(tmp_path: Path, said: str, kind: st
             "openmpi",
             ["-n", "4", "--oversubscribe", "-x", "PYTHONPATH", "--host", "a,b", "python"],
         ),
-        ("srun", ["-n", "4", "--nodelist", "a,b", "python"]),
+        ("srun", ["-n", "4", "--mpi=pmi2", "--nodelist", "a,b", "python"]),
     ],
 )
-def test_machines_are_told_to_each_kind(kind: str, command: list[str]) -> None:
+def test_machines_are_told_to_each_kind(
+    monkeypatch: pytest.MonkeyPatch, kind: str, command: list[str]
+) -> None:
+    monkeypatch.delenv("SLURM_MPI_TYPE", raising=False)
+    monkeypatch.setattr(starter_module, "_library", lambda: "MPICH")
     starter = Starter("start", kind)
     found = starter.command(4, ["python"], hosts=["a", "b"], variables=["PYTHONPATH"])
     assert found == ["start", *command]
+
+
+@pytest.mark.parametrize(
+    ("library", "given", "option"),
+    [
+        ("MPICH", None, ["--mpi=pmi2"]),
+        ("Open MPI", None, ["--mpi=pmix"]),
+        ("Open MPI", "pmix_v4", []),
+    ],
+)
+def test_srun_connects_processes_as_their_mpi_expects(
+    monkeypatch: pytest.MonkeyPatch, library: str, given: str | None, option: list[str]
+) -> None:
+    monkeypatch.delenv("SLURM_MPI_TYPE", raising=False)
+    if given is not None:
+        # srun reads it itself.
+        monkeypatch.setenv("SLURM_MPI_TYPE", given)
+    monkeypatch.setattr(starter_module, "_library", lambda: library)
+    found = Starter("srun", "srun").command(2, ["python"])
+    assert found == ["srun", "-n", "2", *option, "python"]
+
+
+def test_processes_of_srun_that_cannot_meet_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE", *STARTED_BY_MPI):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    with pytest.raises(ValueError, match=r"srun started 4 processes.*`srun --mpi=pmi2`"):
+        dist.init_process_group()
+    dist.init_process_group("alone")
+    dist.destroy_process_group()
 
 
 def test_a_hostfile_that_cannot_be_told_is_refused() -> None:
@@ -261,3 +300,28 @@ def test_without_a_connection_there_is_no_relay(given: dict[str, str]) -> None:
     environment = dict(given)
     Relay(environment).begin()
     assert environment == given
+
+
+def test_a_rank_whose_machine_cannot_be_reached_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "PATIENCE", 0.1)
+    # Rank 0 reports its end; rank 1 says that it is there, and does not react to signals.
+    path = tmp_path / "starter.py"
+    path.write_text(
+        f"import json, os, socket, time\nhost, port, token = os.environ[{ADDRESS!r}].split()\n"
+        "links = [socket.create_connection((host, int(port))) for _ in range(2)]\n"
+        "for rank, link in enumerate(links):\n"
+        "    link.sendall(json.dumps({'token': token, 'rank': rank}).encode() + b'\\n')\n"
+        "links[0].sendall(b'{\"code\": 3}\\n')\ntime.sleep(600)\n"
+    )
+    told: list[str] = []
+    ranks = run_module.Ranks(2, 0.1, told.append)
+    monkeypatch.setattr(run_module, "ENDING", 0.1)
+    assert ranks.run([sys.executable, str(path)], os.environ) == 3
+    assert told == [
+        "rank 0 ended with exit code 3; the others have 0.1 s to end",
+        "rank 1 continues: SIGTERM",
+        "rank 1 continues: SIGKILL",
+        "rank 1 cannot be reached: look for processes that are left there",
+    ]

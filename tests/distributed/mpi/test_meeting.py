@@ -54,6 +54,7 @@ def busy() -> Iterator[int]:
 
 
 @needs_mpi
+@pytest.mark.usefixtures("mpich")
 @pytest.mark.parametrize("way", ["environment", "tcp", "file"])
 def test_processes_of_multiprocessing_meet(tmp_path: Path, port: int, way: str) -> None:
     count = 3 if way == "tcp" else 2
@@ -75,6 +76,7 @@ def test_processes_of_multiprocessing_meet(tmp_path: Path, port: int, way: str) 
 
 
 @needs_mpi
+@pytest.mark.usefixtures("mpich")
 @needs_torchrun
 def test_every_collective_under_torchrun(tmp_path: Path) -> None:
     # Its own server has the port that it names, so the ranks meet at another one.
@@ -88,6 +90,7 @@ def test_every_collective_under_torchrun(tmp_path: Path) -> None:
 
 
 @needs_mpi
+@pytest.mark.usefixtures("mpich")
 @needs_torchrun
 @pytest.mark.parametrize(
     ("how", "told"),
@@ -109,6 +112,7 @@ def test_others_under_torchrun_raise_and_name_the_rank(
 
 
 @needs_mpi
+@pytest.mark.usefixtures("mpich")
 def test_a_port_of_another_program_beside_torchruns_is_passed_over(
     tmp_path: Path, busy: int
 ) -> None:
@@ -217,6 +221,7 @@ def test_a_rank_0_that_does_not_come_is_named(tmp_path: Path, port: int) -> None
 
 
 @needs_mpi
+@pytest.mark.usefixtures("mpich")
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_rank_that_is_killed_while_mpi_starts_is_named_at_once(
     tmp_path: Path, port: int, lost: int

@@ -91,7 +91,7 @@ def init_process_group(
             "init_process_group(): store must be None: processes find each other through the "
             f"backend, got {type(store).__name__}"
         )
-    wanted = _default_backend() if backend is None else backend
+    wanted = _default_backend(world_size) if backend is None else backend
     kinds = {device: _carrier(name, alone) for device, name in _by_device(wanted).items()}
     with _meeting(kinds.values(), init_method, rank, world_size, limit):
         carriers = {
@@ -173,7 +173,20 @@ def _placed(rank: int, world_size: int) -> tuple[int, int]:
     return rank, world_size
 
 
-def _default_backend() -> str:
+def _default_backend(world_size: int) -> str:
+    """The backend of a process that names none.
+
+    Raises:
+        ValueError: srun started several processes without telling them how to meet.
+    """
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
+    if world_size == -1 and tasks != "1" and not _is_of_mpi():
+        # As groups of one each, they would all train the same and overwrite one another's files.
+        raise ValueError(
+            f"init_process_group(): srun started {tasks} processes, which MPI cannot connect: use "
+            "`srun --mpi=pmi2` (MPICH) or `--mpi=pmix` (Open MPI), or `plugrad launch program.py` "
+            "in the job; backend='alone' is for processes that work on their own"
+        )
     several = os.environ.get("WORLD_SIZE", "1") != "1"
     return "mpi" if several or _is_of_mpi() else "alone"
 

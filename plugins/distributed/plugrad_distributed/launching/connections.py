@@ -1,4 +1,4 @@
-"""What a connection has to read."""
+"""What a connection has to read, and when it counts as broken."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import selectors
 import socket
 from typing import Any
 
-__all__ = ["next_line", "readable"]
+__all__ = ["keep_alive", "next_line", "readable"]
 
 LONGEST = 1000
+# Seconds of silence before the other machine is asked, and between questions; how many may stay
+# without an answer. A network that is away for some minutes must not end a program.
+IDLE, BETWEEN, UNANSWERED = 60, 30, 8
 
 
 def next_line(connection: socket.socket) -> str:
@@ -33,3 +36,14 @@ def readable(sockets: tuple[socket.socket, ...], limit: float) -> list[Any]:
         for each in sockets:
             selector.register(each, selectors.EVENT_READ)
         return [key.fileobj for key, _ in selector.select(limit)]
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Break the connection some minutes after the other machine has become unreachable; otherwise
+    its reader would wait forever."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    values = {"TCP_KEEPIDLE": IDLE, "TCP_KEEPINTVL": BETWEEN, "TCP_KEEPCNT": UNANSWERED}
+    for name, value in values.items():
+        option = getattr(socket, name, None)  # which of them exist depends on the system
+        if option is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -18,6 +18,9 @@ from plugrad_distributed.peer import Peer
 
 __all__ = ["Ranks"]
 
+# Seconds for the starter to end after all ranks have.
+ENDING = 5.0
+
 
 class Ranks:
     """The ranks of one program, from start to end.
@@ -45,6 +48,9 @@ class Ranks:
         self._code: int | None = None
         # When to send the next, harder signal, and which.
         self._next: tuple[float, signal.Signals] | None = None
+        self._killed = False
+        # Whether ranks did not end even when they were killed: their machine cannot be reached.
+        self._lost = False
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start the command, which starts the supervisors; the exit code of the first rank that
@@ -56,7 +62,7 @@ class Ranks:
         )
         signal.signal(signal.SIGTERM, self._on_signal)
         try:
-            while starter.poll() is None and len(self._codes) < self._count:
+            while starter.poll() is None and len(self._codes) < self._count and not self._lost:
                 try:
                     self._step(0.2)
                 except KeyboardInterrupt:
@@ -87,11 +93,20 @@ class Ranks:
             else:
                 self._read(key.data)
         if self._next is not None and time.monotonic() > self._next[0]:
-            which = self._next[1]
-            left = sorted(set(range(self._count)) - self._codes.keys())
-            self._say(f"rank {', '.join(map(str, left))} continues: {which.name}")
-            self._tell_all(signal=int(which))
-            self._next = (time.monotonic() + PATIENCE, signal.SIGKILL)
+            self._force(self._next[1])
+
+    def _force(self, which: signal.Signals) -> None:
+        """Send a signal to the ranks that continue; after the last one, give them up."""
+        left = sorted(set(range(self._count)) - self._codes.keys())
+        names = f"rank {', '.join(map(str, left))}"
+        if self._killed:
+            self._lost = True
+            self._say(f"{names} cannot be reached: look for processes that are left there")
+            return
+        self._killed = which == signal.SIGKILL
+        self._say(f"{names} continues: {which.name}")
+        self._tell_all(signal=int(which))
+        self._next = (time.monotonic() + PATIENCE, signal.SIGKILL)
 
     def _read(self, peer: Peer) -> None:
         if peer.hear(self._take):
@@ -126,7 +141,7 @@ class Ranks:
     def _finish(self, starter: subprocess.Popen[bytes]) -> None:
         self._tell_all(over=True)
         try:
-            starter.wait(5.0)
+            starter.wait(ENDING)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(starter.pid, signal.SIGKILL)

@@ -48,7 +48,11 @@ class Starter:
         ['mpiexec', '-n', '2', '-hosts', 'a,b', 'python', 'train.py']
         """
         found = [self.path, "-n", str(count)]
+        if self.kind == "srun" and "SLURM_MPI_TYPE" not in os.environ:
+            # The default of most clusters, none, starts processes that do not know each other.
+            found.append("--mpi=pmix" if _library() == "Open MPI" else "--mpi=pmi2")
         if self.kind == "openmpi":
+            # More ranks than cores are allowed, as with the other starters.
             found.append("--oversubscribe")
             for name in variables:
                 found += ["-x", name]
@@ -116,6 +120,18 @@ def _kind_of(path: str) -> str:
     if any(name in said for name in ("open mpi", "openrte", "open-mpi", "prte")):
         return "openmpi"
     return "unknown"
+
+
+def _library() -> str:
+    """The vendor of the MPI library that programs will use; "" if there is none."""
+    try:
+        import mpi4py
+
+        mpi4py.rc.initialize = False
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        return ""
+    return str(MPI.get_vendor()[0])
 
 
 def count_of_slurm(environment: Mapping[str, str]) -> int | None:

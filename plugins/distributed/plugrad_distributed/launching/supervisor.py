@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from plugrad_distributed.carriers.placement import local_place, place
+from plugrad_distributed.launching.connections import keep_alive
 from plugrad_distributed.launching.pmi import forget_memory
 from plugrad_distributed.launching.relay import Relay
 
@@ -47,6 +48,7 @@ class _Launcher:
             with contextlib.suppress(OSError):
                 self._link = socket.create_connection((host, int(port)), 10.0)
                 self._link.settimeout(None)
+                keep_alive(self._link)
                 self.say(token=token, rank=rank, host=socket.gethostname())
         if self._link is None:
             self.over.set()
