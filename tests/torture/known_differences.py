@@ -472,6 +472,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(r"(ops\.plugrad\.|Tensor\.)?cholesky(\.\w+)?", "must be batches of square matrices", _of_no_elements),
     Refusal(r"ops\.plugrad\._linalg_svd(\.\w+)?", "only supported on CUDA inputs", _of_no_elements),
     Refusal(r"ops\.plugrad\.rrelu_with_noise_?(\.\w+)?", "Lower bound should be less"),
+    Refusal("linalg.solve_triangular", "to have the same dtype, but found"),
     # A sequence of characters that happens to be empty.
     Refusal("unravel_index", "must be tuple of ints, not (str|bytes)"),
     # Without data, PyTorch does not check devices, and allows results that cannot be read.

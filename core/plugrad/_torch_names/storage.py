@@ -6,7 +6,6 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator, Sequence
-from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -497,8 +496,8 @@ class TypedStorage(_Storage):
     ) -> None:
         if isinstance(data, TensorBase):
             made: Any = data
-        elif hasattr(data, "__index__") and not isinstance(data, bool):
-            made = F.empty((index(data),), dtype=dtype, device=device)
+        elif isinstance(data, (int, np.integer)) and not isinstance(data, bool):
+            made = F.empty((int(data),), dtype=dtype, device=device)
         elif isinstance(data, (list, tuple)):
             made = as_tensor(data, dtype=dtype or get_default_dtype(), device=device)
         else:

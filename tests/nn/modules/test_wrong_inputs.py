@@ -105,6 +105,7 @@ def test_none_of_them_is_taken_that_torch_refuses(torch: Any) -> None:
     assert taken == {"Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"}
 
 
+@pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated:FutureWarning")
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
@@ -137,6 +138,20 @@ def test_none_of_them_is_taken_that_torch_refuses(torch: Any) -> None:
             lambda nn: nn.DataParallel(plugrad.ones(2)),
             TypeError,
             r"^DataParallel\(\): argument 'module' \(position 1\) must be Module, not Tensor",
+        ),
+        *(
+            (
+                lambda nn, kind=kind, name=name: getattr(nn.utils, kind)(
+                    nn.Linear(2, 2, False), name
+                ),
+                ValueError,
+                words,
+            )
+            for kind, of in (("spectral_norm", "SpectralNorm"), ("weight_norm", "WeightNorm"))
+            for name, words in (
+                ("other", "^Module 'Linear.*' has no parameter with name 'other'"),
+                ("bias", f"^`{of}` cannot be applied as parameter `bias` is None"),
+            )
         ),
         (lambda nn: nn.RNNBase(np.array("a"), 2, 2), ValueError, "^Unrecognized RNN mode: a"),
     ],

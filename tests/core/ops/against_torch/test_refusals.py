@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import plugrad
@@ -46,6 +47,11 @@ POINTS = plugrad.zeros(2, 3)
             r"^mvlgamma\(\): argument 'p' \(position 2\): more than 100,000 dimensions",
         ),
         (lambda: plugrad.Size(lengths=[1]), TypeError, "keyword"),
+        (
+            lambda: plugrad.FloatStorage(np.ones(3)),
+            TypeError,
+            r"^TypedStorage\(\): argument 'data' \(position 1\) must be int or sequence, not numpy",
+        ),
         (lambda: plugrad.cdist(POINTS, POINTS.long()), RuntimeError, "dtypes, X2 got: Long"),
         (
             lambda: plugrad.hardtanh(plugrad.ones(2, dtype=plugrad.uint8)),

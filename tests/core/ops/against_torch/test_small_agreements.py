@@ -209,6 +209,12 @@ CALLS: dict[str, Any] = {
         for shape in ((2, 2), (4,), (1, 4))
     },
     "histogram with too few weights": lambda lib: lib.histogram(lib.ones(4), weight=lib.ones(3)),
+    **{
+        f"fractional_max_pool{spatial}d of no channels": lambda lib, spatial=spatial: getattr(
+            lib.nn.functional, f"fractional_max_pool{spatial}d"
+        )(lib.ones(0, *[4] * spatial), 2, 2)
+        for spatial in (2, 3)
+    },
     "shares of nothing": lambda lib: lib._sample_dirichlet(lib.ones(0, 1, 4)),
     "linalg.cond of a complex order, refused": lambda lib: "refused"
     if _raises(RuntimeError, lambda: lib.linalg.cond(lib.eye(2), 1j))

@@ -63,7 +63,8 @@ def _check_sizes(name: str, self: Tensor, kernel: Ints, out: Ints) -> None:
         raise RuntimeError(
             f"{name}(): Expected {spatial + 1}D or {spatial + 2}D tensor, but got: {list(shape)}"
         )
-    for dim in range(len(shape) - spatial - 1, len(shape)):
+    # Without a batch, the channels count as one and may be missing.
+    for dim in range(1, len(shape)):
         if shape[dim] == 0:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got "

@@ -360,4 +360,4 @@ def softmin(
     >>> plugrad.nn.functional.softmin(x, dim=0)
     tensor([0.5000, 0.5000, 0.0000])
     """
-    return softmax(-input, dim, _stacklevel, dtype)
+    return softmax(plugrad.neg(input), dim, _stacklevel, dtype)

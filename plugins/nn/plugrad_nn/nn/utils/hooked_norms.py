@@ -38,6 +38,12 @@ class _Hook:
                 raise RuntimeError(
                     f"Cannot register two {self.kind} hooks on the same parameter {self.name}"
                 )
+        if self.name not in module._parameters:
+            raise ValueError(f"Module '{module}' has no parameter with name '{self.name}'")
+        if module._parameters[self.name] is None:
+            raise ValueError(
+                f"`{type(self).__name__}` cannot be applied as parameter `{self.name}` is None"
+            )
         if is_lazy(getattr(module, self.name)):
             who, what = type(self).__name__, self.kind.removesuffix("_norm")
             raise ValueError(
@@ -183,9 +189,7 @@ def spectral_norm(
         dim = 1 if isinstance(module, _ConvTranspose) else 0
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
     hook.attach(module)
-    weight = module._parameters[name]
-    if weight is None:
-        raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    weight: Any = module._parameters[name]
     with plugrad.no_grad():
         matrix = weight.movedim(dim, 0).flatten(1)
         u, v = (
