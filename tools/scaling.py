@@ -35,7 +35,7 @@ import svg_dark  # noqa: E402  # beside this file, which is run by its path
 
 PAGE = ROOT / "docs" / "scaling.md"
 FOLDER = ROOT / "docs" / "pictures"
-MEASURED = ROOT / "docs" / "results" / "2026-11-27-scaling"
+MEASURED = ROOT / "docs" / "results" / "2026-11-28-scaling"
 MODELS = {
     "mlp": "MLP, 784-1024-1024-1024-10, batch 128 on each data parallel rank",
     "cnn": "CNN of three convolutions on 32 x 32 images, batch 32 on each data parallel rank",
