@@ -59,7 +59,7 @@ OWN: Final = {
     ),
     "config": OwnCommand(
         "plugrad.cli.configuration:config",
-        "Show the configuration, and where each value came from, defaults included.",
+        "Show the configuration with the source of each value, including defaults.",
     ),
     "certify": OwnCommand(
         "plugrad.cli.certify:certify",
