@@ -113,7 +113,7 @@ POINTS = plugrad.zeros(2, 3)
         (
             lambda: plugrad.histogramdd(POINTS, None),
             TypeError,
-            r"'bins' \(position 2\) must be tuple of ints, not NoneType",
+            r"'bins' \(position 2\) must be int, tuple of ints or tuple of Tensors, not NoneType",
         ),
         (
             lambda: plugrad.scatter_reduce(
