@@ -10,7 +10,7 @@ from typing import Any
 import plugrad
 from tests.torture import hostile, messages, specs
 from tests.torture.finding import Finding, counts, oracle
-from tests.torture.known_differences import known_refusal
+from tests.torture.known.refusals import known_refusal
 
 
 @dataclass

@@ -16,7 +16,7 @@ import plugrad
 from plugrad.testing.cases import OpCase, T, all_cases, resolve
 from tests.torture import messages, specs
 from tests.torture.finding import Finding, counts, oracle
-from tests.torture.known_differences import known
+from tests.torture.known.operators import known_difference
 
 NAME = "operators"
 SHARE = 2.0
@@ -316,7 +316,7 @@ def run_case(seed: int) -> Finding | None:
     counts["calls"] += 1
     counts["accepted by both"] += ours.error is None and theirs.error is None
     found = compare(call, ours, theirs)
-    if found is None or known(call, *found):
+    if found is None or known_difference(call, *found):
         return None
     kind, details = found
     if kind.endswith(("values", "value")) and is_unstable(call, theirs):

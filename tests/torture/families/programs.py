@@ -69,7 +69,7 @@ def compare(program: Program) -> tuple[str, bool] | None:
 
 
 def run_case(seed: int) -> Finding | None:
-    from tests.torture import known_differences
+    from tests.torture.known.programs import known_parting
     from tests.torture.programs.reduction import reduced
     from tests.torture.programs.verdicts import (
         Parted,
@@ -103,7 +103,7 @@ def run_case(seed: int) -> Finding | None:
         only_pytorch_keeps(parted)
         or hides_a_write(parted)
         or only_layout_decides(parted)
-        or known_differences.known_parting(parted)
+        or known_parting(parted)
     ):
         counts["known differences"] += 1
         return None

@@ -37,7 +37,7 @@ from plugrad_nn.nn.activation import (
     Tanhshrink,
     Threshold,
 )
-from plugrad_nn.nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from plugrad_nn.nn.container import ModuleDict, ModuleList, Sequential
 from plugrad_nn.nn.conv import Conv1d, Conv2d, Conv3d
 from plugrad_nn.nn.factory import factory_kwargs
 from plugrad_nn.nn.flatten import Flatten, Unflatten
@@ -65,6 +65,7 @@ from plugrad_nn.nn.normalization import (
     RMSNorm,
 )
 from plugrad_nn.nn.parameter import Buffer, Parameter
+from plugrad_nn.nn.parameter_containers import ParameterDict, ParameterList
 from plugrad_nn.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
