@@ -1,5 +1,6 @@
-"""Rank 0 is killed as soon as it shares memory with the others, before MPI has started. With a port
-as its argument, the program starts both ranks itself."""
+"""Rank 0 is killed as soon as it has memory for both ranks, before MPI has started. Rank 1 stays just
+before the start: MPI would abort if it opened the memory at the moment of the kill. With a port as
+its argument, the program starts both ranks itself."""
 
 from __future__ import annotations
 
@@ -9,9 +10,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 from plugrad import distributed as dist
+from plugrad_distributed.carriers import mpi as carrier
 from plugrad_distributed.errors import DistNetworkError
+from plugrad_distributed.launching.watching import init_mpi
 from tests.distributed.under_mpi import report
 
 _MARK = "/dev/shm/mpich_shm_"
@@ -25,6 +29,10 @@ def end_in_start() -> None:
         if names:
             report(sorted(names))
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def never_start(mpi: Any) -> None:
+    threading.Event().wait()
 
 
 def start_both(port: str) -> None:
@@ -46,6 +54,8 @@ def main() -> None:
     assert dist.is_mpi_available()
     if rank == 0:
         threading.Thread(target=end_in_start, daemon=True).start()
+    else:
+        carrier.init_mpi = never_start
     try:
         dist.init_process_group("mpi", timeout=30)
     except DistNetworkError as error:
