@@ -234,24 +234,34 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     return [library]
 
 
+def own(name: str) -> bool:
+    """Whether a public name of the package is a module in it."""
+    return (PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists()
+
+
 # What a module imports. To parse them all takes five seconds; words of docstrings that are found,
 # too, do no harm.
 IMPORTED = re.compile(r"^ *(?:import|from) +(\w+)", re.MULTILINE)
+# Our namespaces that other distributions bring.
+BROUGHT = re.compile(rf"^from {PACKAGE.name} import (\w+) as \w+", re.MULTILINE)
 
 
 def type_checking() -> Path:
     """Write the configuration that the modules are checked with while they are translated.
 
     Nothing in them depends on the types of what is installed beside numpy. A checker that followed
-    those imports would come to PyTorch and JAX, where they are installed: minutes for nothing.
+    those imports would come to PyTorch and JAX, where they are installed: minutes for nothing. Nor
+    does it look at our plugins, which may be installed, or just now be replaced.
     """
     texts = (path.read_text() for path in PACKAGE.rglob("*.py"))
     imported = {name for text in texts for name in IMPORTED.findall(text)}
     known = {*sys.stdlib_module_names, "numpy", "mypy_extensions", PACKAGE.name}
-    others = sorted(imported - known)
+    public = BROUGHT.findall((PACKAGE / "__init__.pyi").read_text())
+    brought = {f"{PACKAGE.name}.{name}" for name in public if not own(name)}
     lines = ["[mypy]", "follow_imports = silent"]
-    for name in others:
-        lines += [f"[mypy-{name}.*]", "follow_imports = skip", "ignore_missing_imports = True"]
+    for name in sorted(imported - known | brought):
+        lines += [f"[mypy-{name}.*]", "follow_imports = skip", "follow_imports_for_stubs = True"]
+        lines += ["ignore_missing_imports = True"]
     path = BUILD / "mypy.ini"
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -25,7 +25,8 @@ from plugrad.graph.support import operators
 from plugrad.memory_format import contiguous_format
 from plugrad.tensor.aliasing.layout import is_contiguous, storage_offset, strides
 from plugrad.tensor.aliasing.strides import reach
-from plugrad.tensor.base import TensorBase, ViewInfo, replay_view, sizes_of, steps_up_to
+from plugrad.tensor.base import TensorBase, sizes_of
+from plugrad.tensor.views import ViewInfo, replay_view, steps_up_to
 
 
 @final

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from plugrad.graph.node import operator_name
-from plugrad.tensor.base import (
-    IN_CUSTOM_FUNCTION,
-    INFERENCE_MODE,
-    MULTI_OUTPUT_NODE,
-    NO_GRAD_MODE,
-)
+from plugrad.tensor.views import IN_CUSTOM_FUNCTION, INFERENCE_MODE, MULTI_OUTPUT_NODE, NO_GRAD_MODE
 
 if TYPE_CHECKING:
     from plugrad.tensor.base import TensorBase

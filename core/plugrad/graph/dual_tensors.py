@@ -16,18 +16,10 @@ from plugrad.graph.history import next_sequence_nr, set_history
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class, operators
 from plugrad.tensor.aliasing.layout import strides
-from plugrad.tensor.base import (
-    PRIMAL_ONLY,
-    TensorBase,
-    ViewInfo,
-    ViewStep,
-    needs_grad,
-    replay_view,
-    sizes_of,
-    steps_up_to,
-)
+from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.tensor.dual import ForwardLevel, Tangent, attach_tangent, own_tangent
 from plugrad.tensor.math_bits import math_bits
+from plugrad.tensor.views import PRIMAL_ONLY, ViewInfo, ViewStep, replay_view, steps_up_to
 
 
 def find_tangent(tensor: TensorBase) -> Tangent | None:

@@ -13,15 +13,8 @@ from typing import Final
 from plugrad.graph.support import operators
 from plugrad.tensor.aliasing.layout import storage_offset, strides
 from plugrad.tensor.aliasing.strides import reach
-from plugrad.tensor.base import (
-    AS_STRIDED,
-    TensorBase,
-    ViewInfo,
-    ViewStep,
-    numel_of,
-    sizes_of,
-    steps_up_to,
-)
+from plugrad.tensor.base import TensorBase, numel_of, sizes_of
+from plugrad.tensor.views import AS_STRIDED, ViewInfo, ViewStep, steps_up_to
 
 # Views by these have other dtypes than their bases.
 CHANGE_DTYPE: Final = frozenset(["real", "imag", "view_as_real", "view_as_complex", "_view_dtype"])

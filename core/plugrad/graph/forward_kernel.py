@@ -34,21 +34,14 @@ from plugrad.graph.history import gradient_edge
 from plugrad.graph.saved_variable import SavedVariable
 from plugrad.graph.support import operators
 from plugrad.memory_format import contiguous_format
-from plugrad.tensor.base import (
-    PRIMAL_ONLY,
-    TensorBase,
-    ViewInfo,
-    detached,
-    materialize_meta,
-    needs_grad,
-    sizes_of,
-)
+from plugrad.tensor.base import TensorBase, detached, materialize_meta, needs_grad, sizes_of
 from plugrad.tensor.dual import (
     ForwardLevel,
     attach_tangent,
     notice_views,
     own_tangent,
 )
+from plugrad.tensor.views import PRIMAL_ONLY, ViewInfo
 
 
 @final

@@ -12,14 +12,8 @@ from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import FLOATING
 from plugrad.graph.creation_errors import raise_view_modified
 from plugrad.graph.node import NO_EDGE, Edge, Node
-from plugrad.tensor.base import (
-    CREATION_DEFAULT,
-    AutogradMeta,
-    TensorBase,
-    materialize_meta,
-    needs_grad,
-    version_of,
-)
+from plugrad.tensor.base import AutogradMeta, TensorBase, materialize_meta, needs_grad, version_of
+from plugrad.tensor.views import CREATION_DEFAULT
 
 
 @final

@@ -16,7 +16,8 @@ from plugrad.graph.former_geometry import CHANGE_DTYPE, follow_base
 from plugrad.graph.history import gradient_edge, next_sequence_nr, set_view_of_base
 from plugrad.graph.node import Node
 from plugrad.graph.support import name_node_class, operators
-from plugrad.tensor.base import TensorBase, ViewInfo, ViewStep, needs_grad, sizes_of
+from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
+from plugrad.tensor.views import ViewInfo, ViewStep
 
 
 @final

@@ -20,7 +20,6 @@ from plugrad.tensor.base import (
     AutogradMeta,
     Storage,
     TensorBase,
-    ViewInfo,
     keyset_without_tangent,
     make_tensor,
     materialize_meta,
@@ -29,6 +28,7 @@ from plugrad.tensor.base import (
     share_storage,
     version_of,
 )
+from plugrad.tensor.views import ViewInfo
 
 
 @final

@@ -1,6 +1,6 @@
-"""Rank 0 is killed as soon as it has memory for both ranks, before MPI has started. Rank 1 stays just
-before the start: MPI would abort if it opened the memory at the moment of the kill. With a port as
-its argument, the program starts both ranks itself."""
+"""Rank 0 is killed as soon as it has memory for both ranks, before MPI has started. Rank 1 stays
+just before the start: MPI would abort if it opened the memory at the moment of the kill. With a
+port as its argument, the program starts both ranks itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import Any
 from plugrad import distributed as dist
 from plugrad_distributed.carriers import mpi as carrier
 from plugrad_distributed.errors import DistNetworkError
-from plugrad_distributed.launching.watching import init_mpi
 from tests.distributed.under_mpi import report
 
 _MARK = "/dev/shm/mpich_shm_"

@@ -31,17 +31,10 @@ from plugrad.graph.history import (
 )
 from plugrad.graph.node import NO_EDGE, Edge
 from plugrad.graph.saved_variable import SavedVariable
-from plugrad.tensor.base import (
-    CREATION_DEFAULT,
-    IN_CUSTOM_FUNCTION,
-    MULTI_OUTPUT_NODE,
-    TensorBase,
-    bump_version,
-    detached,
-    needs_grad,
-)
+from plugrad.tensor.base import TensorBase, bump_version, detached, needs_grad
 from plugrad.tensor.calls.arguments import type_name
 from plugrad.tensor.levels import VMAP, Level
+from plugrad.tensor.views import CREATION_DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE
 
 LEAF: Final = "a leaf Variable that requires grad has been used in an in-place operation."
 SEVERAL_OUTPUTS: Final = (

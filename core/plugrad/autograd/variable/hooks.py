@@ -8,8 +8,9 @@ from typing import Any
 
 from plugrad.graph.history import grad_fn_of
 from plugrad.graph.removable_handle import RemovableHandle, register
-from plugrad.tensor.base import CREATION_DEFAULT, TensorBase, materialize_meta, needs_grad
+from plugrad.tensor.base import TensorBase, materialize_meta, needs_grad
 from plugrad.tensor.levels import in_transform
+from plugrad.tensor.views import CREATION_DEFAULT
 
 
 def register_hook(tensor: TensorBase, hook: Any) -> RemovableHandle:

@@ -23,18 +23,12 @@ from plugrad.tensor.aliasing.layout import storage_offset, strides
 from plugrad.tensor.aliasing.overlap import APART, check_operands, check_overlap
 from plugrad.tensor.aliasing.view_steps import extended
 from plugrad.tensor.base import (
-    CREATION_DEFAULT,
-    INFERENCE_MODE,
-    MULTI_OUTPUT_NODE,
-    NO_GRAD_MODE,
     Geometry,
     TensorBase,
-    ViewInfo,
     bump_version,
     is_inference,
     keyset_without_tangent,
     make_tensor,
-    propagate_creation_meta,
     replace_array,
     share_storage,
     sizes_of,
@@ -54,6 +48,14 @@ from plugrad.tensor.calls.promotion import (
     promote_with_scalar,
 )
 from plugrad.tensor.creation.transfer import cast_first, moved_array
+from plugrad.tensor.views import (
+    CREATION_DEFAULT,
+    INFERENCE_MODE,
+    MULTI_OUTPUT_NODE,
+    NO_GRAD_MODE,
+    ViewInfo,
+    propagate_creation_meta,
+)
 
 
 @final

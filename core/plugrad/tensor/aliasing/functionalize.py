@@ -33,19 +33,18 @@ from plugrad.tensor.aliasing.placement import placed_like
 from plugrad.tensor.aliasing.strides import contiguous_strides
 from plugrad.tensor.aliasing.write_back import Step, named_step, put_back, single_step
 from plugrad.tensor.base import (
-    AS_STRIDED,
     TensorBase,
     keyset_without_tangent,
     make_tensor,
     numel_of,
     replace_array,
-    replay_view,
     set_alias_listener,
     share_storage,
     sizes_of,
     whole_numbers,
 )
 from plugrad.tensor.meta.array import MetaArray
+from plugrad.tensor.views import AS_STRIDED, replay_view
 
 
 def join(tensor: TensorBase, source: TensorBase, step: Step | None, read: Any) -> None:

@@ -13,9 +13,10 @@ from plugrad.memory_format import MemoryFormat, contiguous_format
 from plugrad.tensor.aliasing.functionalize import is_ordered, layout_of, replay_on_meta
 from plugrad.tensor.aliasing.memory_layout import has_format
 from plugrad.tensor.aliasing.strides import contiguous_strides
-from plugrad.tensor.base import TensorBase, ViewInfo, sizes_of, steps_up_to, whole_numbers
+from plugrad.tensor.base import TensorBase, sizes_of, whole_numbers
 from plugrad.tensor.levels import Wrapped
 from plugrad.tensor.meta.array import MetaArray
+from plugrad.tensor.views import ViewInfo, steps_up_to
 
 
 def _backend_of(self: TensorBase) -> Any:

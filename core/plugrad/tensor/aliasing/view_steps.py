@@ -16,8 +16,9 @@ from mypy_extensions import i64
 from plugrad.dispatch.keys import CONJUGATE_BIT, NEGATIVE_BIT
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.tensor.aliasing.layout import is_contiguous, storage_offset, strides
-from plugrad.tensor.base import AS_STRIDED, TensorBase, ViewInfo, ViewStep, sizes_of
+from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.tensor.math_bits import math_bits
+from plugrad.tensor.views import AS_STRIDED, ViewInfo, ViewStep
 
 _VIEW_AS_REAL: Final = "plugrad::view_as_real"
 _CONJ: Final = "plugrad::_conj"

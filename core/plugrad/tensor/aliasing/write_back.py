@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from plugrad.dispatch.operator import Operator, find_operator
 from plugrad.dtype import int64
-from plugrad.tensor.base import AS_STRIDED, TensorBase, numel_of, replay_view, sizes_of
+from plugrad.tensor.base import TensorBase, numel_of, sizes_of
+from plugrad.tensor.views import AS_STRIDED, replay_view
 
 # Operator, its arguments after the first, and which of several results (-1: there is one).
 Step = tuple[Operator, tuple[Any, ...], int]
