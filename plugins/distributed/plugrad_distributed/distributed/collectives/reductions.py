@@ -57,8 +57,19 @@ def all_reduce(
     >>> dist.run_ranks(program, 3)[0]
     tensor([2., 2.])
     """
-    if op is SUM and not async_op and _sum_now(tensor, group):
-        return None
+    if op is SUM and not async_op:
+        # The most common calls. In the time of small ones, each function that they enter shows.
+        memory = memory_of(tensor)
+        if memory is not None:
+            known = current_world().default if group is None else group
+            if type(known) is ProcessGroup and known.sum_now(memory, tensor.dtype):
+                note_write(tensor)
+                return None
+    return _all_reduce(tensor, op, group, async_op)
+
+
+def _all_reduce(tensor: Tensor, op: ReduceOp | str, group: Any, async_op: bool) -> Work | None:
+    """`all_reduce` of any tensor."""
     tensor = check_tensor(tensor, "all_reduce", "tensor")
     op = check_reduction(op, tensor, "all_reduce")
     ranks = member(group, "all_reduce")
@@ -82,18 +93,6 @@ def all_reduce(
         [tensor],
     )
     return finished(work, async_op)
-
-
-def _sum_now(tensor: Any, group: Any) -> bool:
-    """A fast path for the most common calls of `all_reduce`; returns whether it applied."""
-    array = memory_of(tensor)
-    if array is None:
-        return False
-    ranks = current_world().default if group is None else group
-    if type(ranks) is not ProcessGroup or not ranks.sum_now(array, tensor.dtype):
-        return False
-    note_write(tensor)
-    return True
 
 
 def averaged(op: ReduceOp, array: Any, size: int) -> tuple[ReduceOp, Any]:
