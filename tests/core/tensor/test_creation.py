@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from array import array
 from collections import deque
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -295,3 +296,13 @@ class TestAsArray:
         assert made.tolist() == [7, 2]
         with pytest.raises(ValueError, match=r"buffer length \(3 bytes\) after offset \(0 bytes\)"):
             plugrad.asarray(bytearray(3))
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, plugrad.tensor])
+def test_the_constructor_takes_sizes_of_any_kind_of_integer(kind: Callable[[int], Any]) -> None:
+    assert plugrad.Tensor(kind(2), kind(3)).shape == (2, 3)
+    assert plugrad.Tensor(2, kind(3)).shape == (2, 3)
+    if kind is not plugrad.tensor:
+        assert plugrad.Tensor(kind(2)).shape == (2,)
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        plugrad.Tensor(True, kind(3))

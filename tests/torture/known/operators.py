@@ -182,6 +182,22 @@ def _fractions_as_integers(call: Any) -> bool:
 
 ANY = ".*"
 REFUSES = "only PyTorch raises"
+
+
+def _one_column(call: Any) -> bool:
+    size = call.args[1]
+    return isinstance(size, (list, tuple)) and size[-1] == 1
+
+
+def _scales_and_pads(call: Any) -> bool:
+    args = call.args
+    return len(args) > 8 and bool(args[3]) and args[8] is not None
+
+
+def _largest_of_special(call: Any) -> bool:
+    return _is_special(call) and len(call.args) > 4 and call.args[4] == 2
+
+
 DIFFERENCES: tuple[Difference, ...] = (
     # The operator takes such limits in both; nn.functional.hardtanh, with which it is compared, in neither.
     Difference("hardtanh_?", REFUSES, "min_val cannot be greater than max_val"),
@@ -250,6 +266,12 @@ DIFFERENCES: tuple[Difference, ...] = (
     # PyTorch's kernels read other elements of the memory.
     Difference("_?embedding_bag(_forward_only)?|native_group_norm", "values", when=_strided_weight),
     Difference("_?upsample_.*", "values", when=_one_column_of_bytes),
+    # PyTorch's rows of one column are all the first one.
+    Difference("_?upsample_.*_aa", "values", when=_one_column),
+    # PyTorch passes over nan where it comes after a number.
+    Difference("_?embedding_bag(_forward_only)?", "values", "nan", _largest_of_special),
+    # PyTorch counts the indices with those of padding, and looks them up without.
+    Difference("_?embedding_bag(_forward_only)?", "gradient: values", when=_scales_and_pads),
     Difference("segment_reduce", "values", when=lambda call: _strided_offsets(call) or "unsafe" in call.kwargs),
     Difference("fractional_max_pool[23]d", "only plugrad raises", "expected a kernel_size above 0"),
     Difference("cross_entropy_loss", "only plugrad raises", "label_smoothing must be between"),

@@ -89,6 +89,8 @@ def poisson(rates: Array, generator: CpuGenerator) -> Array:
 def _poisson(uniform: Iterator[float], rate: float) -> float:
     if not rate >= 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    if rate == math.inf:
+        return rate
     if rate >= 10:
         return _large_poisson(uniform, rate)
     if rate == 0:

@@ -9,7 +9,7 @@ from plugrad._generated import functions as F
 from plugrad.dispatch.local_state import current_state
 from plugrad.dtype import get_default_dtype
 from plugrad.tensor.base import TensorBase
-from plugrad.tensor.calls.arguments import type_name
+from plugrad.tensor.calls.arguments import is_length, type_name
 from plugrad.tensor.calls.overridable import ALL_OFF
 from plugrad.tensor.creation.from_data import tensor
 from plugrad.tensor.creation.nested import is_sequence
@@ -36,11 +36,12 @@ def _made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     unknown = [name for name in kwargs if name not in ("device", "data")]
     if "data" in kwargs:
         args = (*args, kwargs["data"])
-    sizes = args[0] if len(args) == 1 and isinstance(args[0], Size) else args
+    alone = len(args) == 1 and isinstance(args[0], (Size, TensorBase))
+    sizes: Any = args[0] if alone else args
     device = kwargs.get("device")
     made: TensorBase
-    if not unknown and all(type(size) is int for size in sizes):
-        made = F.empty(tuple(sizes) if sizes else (0,), device=device)
+    if not unknown and not isinstance(sizes, TensorBase) and all(map(is_length, sizes)):
+        made = F.empty(tuple([int(size) for size in sizes]) or (0,), device=device)
         return made
     if unknown or len(args) != 1:
         given = [type_name(value) for value in args]

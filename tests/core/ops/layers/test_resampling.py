@@ -149,3 +149,13 @@ def test_grid_sampler_backward_refuses_gradients_of_another_shape() -> None:
     image, grid = plugrad.ones(1, 1, 2, 2), plugrad.zeros(1, 1, 2, 2)
     with pytest.raises(RuntimeError, match=r"of shape \[1, 1, 1, 2\], but got \[1, 1, 2, 2\]"):
         plugrad.grid_sampler_2d_backward(image, image, grid, 0, 0, False, (True, True))
+
+
+def test_unknown_modes_of_grids_are_refused_backward_too() -> None:
+    image, grid = plugrad.ones(1, 1, 2, 2), plugrad.zeros(1, 1, 1, 2)
+    out = plugrad.ones(1, 1, 1, 1)
+    for mode, padding, told in ((3, 0, "interpolation_mode"), (0, 3, "padding_mode")):
+        with pytest.raises(RuntimeError, match=f"expected {told} to be 0, 1 or 2, but got 3"):
+            plugrad.grid_sampler_2d(image, grid, mode, padding, False)
+        with pytest.raises(RuntimeError, match=f"expected {told} to be 0, 1 or 2, but got 3"):
+            plugrad.grid_sampler_2d_backward(out, image, grid, mode, padding, False, (True, True))

@@ -379,3 +379,8 @@ def test_all_exchanges_at_once_give_what_one_after_the_other_does(count: int) ->
         other = place + distance
         order[place], order[other] = order[other], order[place]
     assert exchanged(distances).tolist() == order
+
+
+def test_numbers_of_an_infinite_rate_are_infinite() -> None:
+    found = plugrad.poisson(plugrad.tensor([math.inf, 0.0], dtype=plugrad.float64))
+    assert found.tolist() == [math.inf, 0.0]

@@ -122,3 +122,12 @@ def test_loops_give_the_bits_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
                 results.append([part.numpy().tobytes() for part in parts])
     half = len(results) // 2
     assert results[:half] == results[half:]
+
+
+def test_the_gradient_of_sums_of_one_element_each_is_the_gradient_itself() -> None:
+    x = plugrad.ones(1, 3, requires_grad=True)
+    y = x.cumsum(0)
+    of_y, of_x = plugrad.autograd.grad([y], [y, x], [plugrad.ones(1, 3)])
+    # As in PyTorch, so a write to one is a write to the other.
+    of_y.mul_(2)
+    assert of_x.tolist() == [[2.0, 2.0, 2.0]]

@@ -27,6 +27,7 @@ from plugrad.ops.composite.layers.grid_sampler import (
     _cubic_weights,
     _padded,
     _unnormalised,
+    check_modes,
 )
 from plugrad.tensor.base import sizes_of
 
@@ -57,6 +58,7 @@ def _backward(
     output_mask: Any,
 ) -> Pair:
     _check(input, grid, spatial)
+    check_modes(mode, padding)
     batch, *out = sizes_of(grid)[:-1]
     channels, sizes = sizes_of(input)[1], sizes_of(input)[2:]
     wanted = (batch, channels, *out)

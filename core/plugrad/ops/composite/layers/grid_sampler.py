@@ -105,6 +105,17 @@ def _check(input: TensorBase, grid: TensorBase, spatial: int | None = None) -> N
         )
 
 
+def check_modes(mode: int, padding: int) -> None:
+    if mode not in (BILINEAR, NEAREST, BICUBIC):
+        raise RuntimeError(
+            f"grid_sampler(): expected interpolation_mode to be 0, 1 or 2, but got {mode}"
+        )
+    if padding not in (ZEROS, BORDER, REFLECTION):
+        raise RuntimeError(
+            f"grid_sampler(): expected padding_mode to be 0, 1 or 2, but got {padding}"
+        )
+
+
 class _Table:
     """All pixels of a batch as rows (N * pixels, C), read by their places.
 
@@ -138,14 +149,7 @@ class _Table:
 
 
 def _sampled(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    if mode not in (BILINEAR, NEAREST, BICUBIC):
-        raise RuntimeError(
-            f"grid_sampler(): expected interpolation_mode to be 0, 1 or 2, but got {mode}"
-        )
-    if padding not in (ZEROS, BORDER, REFLECTION):
-        raise RuntimeError(
-            f"grid_sampler(): expected padding_mode to be 0, 1 or 2, but got {padding}"
-        )
+    check_modes(mode, padding)
     batch, *out = sizes_of(grid)[:-1]
     table = _Table(input)
     count = math.prod(out)

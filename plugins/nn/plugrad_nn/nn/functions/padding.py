@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 import plugrad
 from plugrad import Tensor
@@ -37,7 +38,8 @@ def pad(
     >>> plugrad.nn.functional.pad(plugrad.tensor([1, 2, 3]), (1, 1), mode="constant").tolist()
     [0, 1, 2, 3, 0]
     """
-    widths = tuple(pad)
+    # NumPy's small integers have no negatives.
+    widths = tuple(map(index, pad))
     if len(widths) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2, got {len(widths)}")
     if len(widths) > 2 * input.ndim:

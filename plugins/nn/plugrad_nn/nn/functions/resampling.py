@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from operator import index
 from typing import Any, Final
 
 import plugrad
@@ -68,7 +69,8 @@ def interpolate(
     wanted: list[int] | None = None
     factors: list[float] | None = None
     if size is not None:
-        wanted = [size] * spatial if isinstance(size, int) else _whole(size)
+        several = isinstance(size, Sequence)
+        wanted = _whole(size) if several else _whole([size]) * spatial
         if len(wanted) != spatial:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "
@@ -116,14 +118,15 @@ def _factors(scale_factor: Any, shape: tuple[int, ...]) -> list[float]:
     return factors
 
 
-def _whole(size: Any) -> list[int]:
-    given = size if isinstance(size, Sequence) else [size]
-    if not isinstance(size, Sequence) or not all(isinstance(item, int) for item in given):
+def _whole(sizes: Sequence[Any]) -> list[int]:
+    """Sizes as Python's integers; bools stay, for the operator to refuse."""
+    try:
+        return [size if isinstance(size, bool) else index(size) for size in sizes]
+    except TypeError:
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
-            f"Tuple[int, int, int], but got size with types {[type(item) for item in given]}"
-        )
-    return list(size)
+            f"Tuple[int, int, int], but got size with types {[type(size) for size in sizes]}"
+        ) from None
 
 
 def _interpolated(

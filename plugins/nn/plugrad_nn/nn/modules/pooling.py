@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any, ClassVar
 
 from plugrad import Tensor
@@ -200,18 +201,16 @@ class _FractionalMaxPool(Module):
 
     def _sizes(self, name: str, position: int, value: Any) -> tuple[int, ...]:
         """One size for each dimension."""
-        sizes = (value,) * self._spatial if isinstance(value, int) else value
-        right = isinstance(sizes, (tuple, list)) and len(sizes) == self._spatial
-        if not right or not all(isinstance(size, int) for size in sizes):
+        sizes = value if isinstance(value, (tuple, list)) else (value,) * self._spatial
+        if len(sizes) != self._spatial or not all(hasattr(size, "__index__") for size in sizes):
             raise self._wrong(name, position, "int", value)
-        return tuple(sizes)
+        return tuple(index(size) for size in sizes)
 
     def _ratios(self, value: Any) -> tuple[float, ...]:
-        ratios = (value,) * self._spatial if isinstance(value, (int, float)) else value
-        right = isinstance(ratios, (tuple, list)) and len(ratios) == self._spatial
-        if not right or not all(isinstance(ratio, (int, float)) for ratio in ratios):
+        ratios = value if isinstance(value, (tuple, list)) else (value,) * self._spatial
+        if len(ratios) != self._spatial or not all(hasattr(one, "__float__") for one in ratios):
             raise self._wrong("output_ratio", 3, "float", value)
-        return tuple(ratios)
+        return tuple(float(ratio) for ratio in ratios)
 
     def _wrong(self, name: str, position: int, kind: str, value: Any) -> TypeError:
         given = repr(value) if isinstance(value, (tuple, list)) else type(value).__name__
