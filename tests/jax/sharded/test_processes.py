@@ -17,7 +17,14 @@ import pytest
 ROOT = Path(__file__).parents[3]
 SECONDS = 120
 
-TRAINING = """
+# Gloo's threads write lines of their own, one into the other.
+MARK = "| "
+
+TRAINING = f"""
+import functools
+print = functools.partial(print, {MARK.strip()!r})
+"""
+TRAINING += """
 import sys
 import jax
 import numpy as np
@@ -121,7 +128,7 @@ def start(program: str, devices: int, *arguments: str) -> subprocess.Popen[str]:
 
 
 def printed(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
-    """The lines that each process prints; none is left behind."""
+    """The lines that each process prints; no process is left behind."""
     try:
         done = [process.communicate(timeout=SECONDS) for process in processes]
     finally:
@@ -129,7 +136,8 @@ def printed(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
             process.kill()
     for process, (_, errors) in zip(processes, done, strict=True):
         assert process.returncode == 0, errors
-    return [[line for line in out.splitlines() if not line.startswith("[Gloo]")] for out, _ in done]
+    outputs = [out.splitlines() for out, _ in done]
+    return [[line[len(MARK) :] for line in out if line.startswith(MARK)] for out in outputs]
 
 
 def free_port() -> str:
