@@ -253,7 +253,7 @@ def type_checking() -> Path:
     those imports would come to PyTorch and JAX, where they are installed: minutes for nothing. Nor
     does it look at our plugins, which may be installed, or just now be replaced.
     """
-    texts = (path.read_text() for path in PACKAGE.rglob("*.py"))
+    texts = (path.read_text() for path in PACKAGE.rglob("*.py*") if path.suffix in (".py", ".pyi"))
     imported = {name for text in texts for name in IMPORTED.findall(text)}
     known = {*sys.stdlib_module_names, "numpy", "mypy_extensions", PACKAGE.name}
     public = BROUGHT.findall((PACKAGE / "__init__.pyi").read_text())

@@ -80,3 +80,13 @@ def test_losses_warn_of_a_target_that_is_broadcast_as_torch_does(torch: Any, nam
             warnings.simplefilter("error")
             loss(library.ones(2, 1), library.ones(2, 1))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("dtypes", [("complex64", "float32"), ("float32", "complex64")])
+@pytest.mark.parametrize("log_target", [False, True])
+def test_the_divergence_of_complex_numbers_is_refused(
+    dtypes: tuple[str, str], log_target: bool
+) -> None:
+    x, target = (plugrad.ones(2, dtype=getattr(plugrad, dtype)) for dtype in dtypes)
+    with pytest.raises(RuntimeError, match=r"kl_div: Complex inputs not supported\."):
+        plugrad.kl_div(x, target, log_target=log_target)

@@ -342,6 +342,8 @@ def bce_with_logits_by_softplus(
 
 def kl_div(self: Tensor, target: Tensor, reduction: str, log_target: bool) -> Tensor:
     check_reduction(reduction)
+    if self.dtype.is_complex or target.dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if self.dtype.category < FLOATING or target.dtype.category < FLOATING:
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
