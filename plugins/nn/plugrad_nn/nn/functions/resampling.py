@@ -69,8 +69,7 @@ def interpolate(
     wanted: list[int] | None = None
     factors: list[float] | None = None
     if size is not None:
-        several = isinstance(size, Sequence)
-        wanted = _whole(size) if several else _whole([size]) * spatial
+        wanted = _whole(size) if isinstance(size, Sequence) else _whole([size]) * spatial
         if len(wanted) != spatial:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "
