@@ -2,7 +2,7 @@
 
 `Listener` sees every operator call, every node that runs backward and every other change of
 tensors; `listening` makes one listen to this thread. `Before`, `put_arrays` and the others give
-tensors other arrays. `memory_of` and `note_write` are for work on arrays without an operator.
+tensors other arrays. `memory_to_write` is for work on arrays without an operator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from plugrad.dispatch.local_state import WATCH, LocalState, current_state
 from plugrad.dispatch.scope import Scope
 from plugrad.dtype import DType
 from plugrad.tensor.base import TensorBase, wrap
-from plugrad.tensor.direct import is_direct, memory_of, note_write
+from plugrad.tensor.direct import is_direct, memory_to_write
 from plugrad.tensor.exchange import (
     HAS_GRAD,
     IS_CONJ,
@@ -51,9 +51,8 @@ __all__ = [
     "is_direct",
     "listener",
     "listening",
-    "memory_of",
+    "memory_to_write",
     "mode",
-    "note_write",
     "put_arrays",
     "put_gradients",
     "resolved",

@@ -24,20 +24,24 @@ def is_direct(tensor: Any) -> bool:
     )
 
 
-def memory_of(value: object) -> Any:
+def memory_to_write(value: object) -> Any:
     """The NumPy array of a tensor on the CPU that may be read and written to without an operator
     (`is_direct`) and holds the elements in row-major order; None for other tensors, and for what
-    is none. After a write, call `note_write`.
+    is none.
+
+    The caller is about to write to it: autograd learns of that here, like from
+    `plugrad.autograd.graph.increment_version`.
     """
     if not isinstance(value, TensorBase) or value.device.type != "cpu" or not is_direct(value):
         return None
     array: Any = value.array
-    return array if array.flags.carray else None
+    if not array.flags.carray:
+        return None
+    note_write(value)
+    return array
 
 
-def note_write(tensor: Any) -> None:
-    """Record a write to the elements of a tensor that bypassed operators, like
-    `plugrad.autograd.graph.increment_version` for one tensor, but faster."""
-    written: TensorBase = tensor
+def note_write(written: TensorBase) -> None:
+    """Record a write to the elements of a tensor that bypassed operators."""
     if not is_inference(written):
         bump_version(written)

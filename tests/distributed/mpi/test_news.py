@@ -16,6 +16,7 @@ import pytest
 from plugrad_distributed.carriers.monitor import Monitor
 from plugrad_distributed.carriers.mpi_types import TYPES
 from plugrad_distributed.errors import DistBackendError
+from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.reduce_op import ReduceOp
 from tests.distributed.under_mpi import needs_mpi
 
@@ -68,7 +69,9 @@ def carrier_of(comm: Broken, link: socket.socket | None) -> Any:
 
 def summed(carrier: Any, array: Any, op: ReduceOp) -> None:
     if op is ReduceOp.SUM:
-        carrier.sum_in_place(array)
+        group = ProcessGroup("pair", [0, 1], {"": carrier}, 5.0, "mpi")
+        assert group.sum_now is not None
+        group.sum_now(array)
     else:
         carrier.all_reduce(array, array, op).test()
 

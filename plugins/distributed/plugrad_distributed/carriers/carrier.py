@@ -12,14 +12,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plugrad_distributed.errors import DistBackendError
 from plugrad_distributed.reduce_op import ReduceOp
 
-__all__ = ["ANY_SOURCE", "COLLECTIVE_TAG", "Carrier", "Request", "Requests"]
+__all__ = ["ANY_SOURCE", "COLLECTIVE_TAG", "Carrier", "Request", "Requests", "Summing"]
 
 ANY_SOURCE = -1
 # Collectives built from sends use tags from here on; users' tags are below.
@@ -36,6 +37,22 @@ _UFUNCS: dict[ReduceOp, np.ufunc] = {
     ReduceOp.BOR: np.bitwise_or,
     ReduceOp.BXOR: np.bitwise_xor,
 }
+
+
+class Summing(Protocol):
+    """What `Carrier.summing` needs of its group.
+
+    Attributes:
+        last: the latest operation; for a sum its dtype and shape.
+    """
+
+    last: object
+
+    def wait_for_sum(self, array: Array, request: Request) -> None:
+        """Wait until a sum is complete."""
+
+    def failed_sum(self, array: Array, error: DistBackendError) -> DistBackendError:
+        """The user's error for a sum that the carrier could not complete."""
 
 
 class Request:
@@ -270,10 +287,20 @@ class Carrier:
 
         return Requests([self.all_gather(rows, array)], finish)
 
-    def sum_in_place(self, array: Array) -> Request | None:
-        """`all_reduce` in its most common form, waited for at once: a carrier may complete a small
-        sum immediately and return None."""
-        return self.all_reduce(array, array, ReduceOp.SUM)
+    def summing(self, group: Summing) -> Callable[[Array], None]:
+        """A function for the most common form of `all_reduce`, a sum in place that is waited for
+        at once. It is one function, because the time of small sums shows each that they enter."""
+
+        def sum_now(array: Array) -> None:
+            group.last = (array.dtype, array.shape)
+            try:
+                request = self.all_reduce(array, array, ReduceOp.SUM)
+            except DistBackendError as error:
+                raise group.failed_sum(array, error) from error.__cause__
+            if request is not None:
+                group.wait_for_sum(array, request)
+
+        return sum_now
 
     def reduce(self, out: Array, array: Array, root: int, op: ReduceOp) -> Request | None:
         """`all_reduce` on the root only; `out` of other ranks does not change."""

@@ -16,7 +16,7 @@ except ImportError as error:
     ) from error
 
 from plugrad_distributed.arrays import empty_like
-from plugrad_distributed.carriers.carrier import ANY_SOURCE, Array, Carrier, Request
+from plugrad_distributed.carriers.carrier import ANY_SOURCE, Array, Carrier, Request, Summing
 from plugrad_distributed.carriers.cuda_aware import AfterStreams, is_cuda_aware
 from plugrad_distributed.carriers.ending import end_with
 from plugrad_distributed.carriers.monitor import Monitor
@@ -176,8 +176,6 @@ class MPICarrier(Carrier):
         self._name = name
         self._in_place = mpi.IN_PLACE
         self._any = mpi.ANY_SOURCE
-        self._sum = mpi.SUM
-        self._types = types_of_sums(mpi)
         self._of_callers = frozenset(getattr(mpi, name) for name in OF_CALLERS)
         monitor.watch(name, self)
 
@@ -319,21 +317,31 @@ class MPICarrier(Carrier):
         )
         return _Pending(self, request)
 
-    def sum_in_place(self, array: Array) -> Request | None:
-        known = self._types.get(array.dtype.num)
-        if known is None:
-            return super().sum_in_place(array)
-        try:
-            # This way mpi4py need not detect the type, and small operations complete before we make
-            # a request.
-            request = self.comm.Iallreduce(self._in_place, (array, array.size, known), self._sum)
-            test = request.Test
-            for _ in AT_ONCE:
-                if test():
+    def summing(self, group: Summing) -> Callable[[Array], None]:
+        other = super().summing(group)
+        begin, in_place, plus = self.comm.Iallreduce, self.mpi.IN_PLACE, self.mpi.SUM
+        types, refused = types_of_sums(self.mpi), self.mpi.Exception
+
+        def sum_now(array: Array) -> None:
+            dtype = array.dtype
+            known = types.get(dtype)
+            if known is None:
+                return other(array)
+            group.last = (dtype, array.shape)
+            try:
+                # This way mpi4py need not detect the type, and small sums need no request of ours.
+                # MPICH mostly completes them at the third question.
+                request = begin(in_place, (array, known), plus)
+                if request.Test() or request.Test() or request.Test():
                     return None
-        except self.mpi.Exception as error:
-            raise self.failure(error) from error
-        return _Pending(self, request)
+                for _ in AT_ONCE:
+                    if request.Test():
+                        return None
+            except refused as error:
+                raise group.failed_sum(array, self.failure(error)) from error
+            return group.wait_for_sum(array, _Pending(self, request))
+
+        return sum_now
 
     def all_reduce(self, out: Array, array: Array, op: ReduceOp) -> Request | None:
         source = as_reduced(array)

@@ -71,6 +71,6 @@ def reduction(mpi: Any, op: ReduceOp, dtype: np.dtype[Any]) -> Any:
     return getattr(mpi, (_OF_BOOLS if dtype.kind == "b" else _OPERATIONS)[op])
 
 
-def types_of_sums(mpi: Any) -> dict[int, Any]:
-    """MPI's types for the dtypes that it sums with `SUM`, by the dtypes' numbers."""
-    return {np.dtype(code).num: getattr(mpi, name) for code, name in TYPES.items()}
+def types_of_sums(mpi: Any) -> dict[np.dtype[Any], Any]:
+    """MPI's types for the dtypes that it sums with `SUM`."""
+    return {np.dtype(code): getattr(mpi, name) for code, name in TYPES.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import plugrad
 from plugrad_distributed.carriers.carrier import Carrier, Request
 from plugrad_distributed.errors import DistBackendError, DistError, DistTimeoutError
 from plugrad_distributed.groups.described import Described
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["ProcessGroup"]
 
 FINGERPRINT = 256
+
+
+def _summed(layout: Any, shape: Sequence[int]) -> Described:
+    """The call of `all_reduce` that `sum_now` runs for an array."""
+    return Described("all_reduce", plugrad.from_numpy(np.empty(0, layout)).dtype, shape, "sum")
 
 
 class ProcessGroup:
@@ -61,18 +67,22 @@ class ProcessGroup:
         first = next(iter(self._carriers.values()))
         self._rank = first.rank
         self._size = first.size
-        self._calls = 0
+        self._compared = 0
         self._problem = ""
-        # The carrier of CPU arrays, if there is one, as long as the group can be used.
-        host = self._carriers.get("cpu", self._carriers.get("", first))
-        self.host = host if self._size > 1 and "cpu" in host.devices else None
-        self._last: object = ""
+        # The latest operation. What `sum_now` does becomes a `Described` where a message needs it.
+        self.last: object = ""
         # The operation that this rank waits for.
         self.waiting: object = ""
         for carrier in self._carriers.values():
             carrier.timeout = timeout
             carrier.state = self._state
         self.debug = os.environ.get("PLUGRAD_DISTRIBUTED_DEBUG", "0") not in ("", "0", "OFF")
+        # Reduces an array of the CPU over all ranks in place, and returns when that is done: a
+        # faster form of `start` and `Work.wait`. None where there is none, or none can be used.
+        self.sum_now: Callable[[Any], None] | None = None
+        host = self._carriers.get("cpu", self._carriers.get("", first))
+        if self._size > 1 and "cpu" in host.devices and not self.debug:
+            self.sum_now = host.summing(self)
 
     @property
     def group_name(self) -> str:
@@ -133,44 +143,30 @@ class ProcessGroup:
             alike: whether all ranks of the group call it: then `PLUGRAD_DISTRIBUTED_DEBUG=1`
                 compares `what`, or this text if shapes may differ.
         """
-        self._last = what
+        self.last = what
         if alike:
-            # Messages between two ranks are not counted, because their number differs between
-            # ranks.
-            self._count(what if alike is True else alike, carrier)
+            self._check(what if alike is True else alike, carrier)
         try:
             request = begin()
         except DistBackendError as error:
             raise self.failed(what, error) from error.__cause__
         return Work(self, what, request, finish, results, timeout, keeps=begin)
 
-    def sum_now(self, array: Any, dtype: Any) -> bool:
-        """Reduce an array over all ranks in place, and return when that is done: a faster form of
-        `start` and `Work.wait`. False if the group has none."""
-        host = self.host
-        if host is None:
-            return False
-        # It becomes a `Described` where a message needs it.
-        self._last = what = ("all_reduce", dtype, array.shape, "sum")
-        self._calls += 1
-        if self.debug:
-            self._compare(Described(*what), host)
-        try:
-            request = host.sum_in_place(array)
-        except DistBackendError as error:
-            raise self.failed(Described(*what), error) from error.__cause__
-        if request is not None:
-            Work(self, Described(*what), request, None, (), keeps=array).wait()
-        return True
+    def wait_for_sum(self, array: Any, request: Request) -> None:
+        """Wait until a sum that `sum_now` started is complete."""
+        Work(self, _summed(array.dtype, array.shape), request, None, (), keeps=array).wait()
 
-    def _count(self, what: object, carrier: Carrier) -> None:
-        self._calls += 1
+    def failed_sum(self, array: Any, error: DistBackendError) -> DistBackendError:
+        """`failed` for a sum of `sum_now`."""
+        return self.failed(_summed(array.dtype, array.shape), error)
+
+    def _check(self, what: object, carrier: Carrier) -> None:
         if self.debug and self._size > 1:
             self._compare(what, carrier)
 
     def _state(self) -> tuple[str, str]:
-        last = self._last
-        return str(self.waiting), str(Described(*last) if isinstance(last, tuple) else last)
+        last = self.last
+        return str(self.waiting), str(_summed(*last) if isinstance(last, tuple) else last)
 
     def _compare(self, what: object, carrier: Carrier) -> None:
         """Compare this call with the other ranks' calls.
@@ -178,8 +174,9 @@ class ProcessGroup:
         Raises:
             DistBackendError: not all call the same.
         """
+        self._compared += 1
         mine = np.zeros(FINGERPRINT, np.uint8)
-        text = f"#{self._calls} {what}".encode()[:FINGERPRINT]
+        text = f"#{self._compared} {what}".encode()[:FINGERPRINT]
         mine[: len(text)] = np.frombuffer(text, np.uint8)
         theirs = np.empty((self._size, FINGERPRINT), np.uint8)
         Work(self, what, carrier.all_gather(theirs, mine), None, ()).wait()
@@ -196,7 +193,7 @@ class ProcessGroup:
     def _spoil(self, problem: str) -> None:
         """Start no more operations."""
         self._problem = problem
-        self.host = None
+        self.sum_now = None
 
     def timed_out(self, what: object, limit: float) -> BaseException:
         """The error of an operation that did not end in time. The group cannot be used afterwards,

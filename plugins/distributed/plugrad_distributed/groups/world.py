@@ -7,14 +7,14 @@ import threading
 from plugrad_distributed.groups.names import NAMED, named
 from plugrad_distributed.groups.process_group import ProcessGroup
 
-__all__ = ["World", "current_world", "group_named", "play"]
+__all__ = ["PROCESS", "WORLDS", "World", "current_world", "group_named", "play"]
 
 
 class World:
     """The groups of one rank.
 
     Attributes:
-        default: the group of all ranks, or None before `init_process_group`.
+        default: the group of all ranks, or None before `initPROCESS_group`.
         groups: all groups with this rank, by name.
         made: how many groups were requested; all ranks count the same, so names agree.
         suffix: the end of groups' names, because ranks that are threads share one table.
@@ -50,22 +50,23 @@ class World:
             self.remove(group)
 
 
-_process = World()
-# By thread. Looking into an empty dictionary is faster than a `threading.local`.
-_of_threads: dict[int, World] = {}
+PROCESS = World()
+# Of the threads that act as ranks. To look into an empty dictionary is faster than a
+# `threading.local`.
+WORLDS: dict[int, World] = {}
 
 
 def current_world() -> World:
     """The world of the calling thread's rank."""
-    return _of_threads.get(threading.get_ident(), _process) if _of_threads else _process
+    return WORLDS.get(threading.get_ident(), PROCESS) if WORLDS else PROCESS
 
 
 def play(world: World | None) -> None:
     """Make the calling thread a rank of this world; None ends that."""
     if world is None:
-        _of_threads.pop(threading.get_ident(), None)
+        WORLDS.pop(threading.get_ident(), None)
     else:
-        _of_threads[threading.get_ident()] = world
+        WORLDS[threading.get_ident()] = world
 
 
 def group_named(name: str) -> ProcessGroup:
@@ -83,12 +84,12 @@ def default_group() -> ProcessGroup:
     """The group of all ranks.
 
     Raises:
-        ValueError: `init_process_group` was not called.
+        ValueError: `initPROCESS_group` was not called.
     """
     found = current_world().default
     if found is None:
         raise ValueError(
             "Default process group has not been initialized, please make sure to call "
-            "init_process_group."
+            "initPROCESS_group."
         )
     return found

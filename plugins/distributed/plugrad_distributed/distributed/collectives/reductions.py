@@ -7,7 +7,7 @@ from typing import Any
 
 import plugrad
 from plugrad import Tensor
-from plugrad.plugins.tracing import memory_of, note_write
+from plugrad.plugins.tracing import memory_to_write
 from plugrad_distributed.arrays import readable, writable
 from plugrad_distributed.distributed import functional
 from plugrad_distributed.distributed.calls import (
@@ -27,7 +27,7 @@ from plugrad_distributed.distributed.calls import (
 )
 from plugrad_distributed.groups.process_group import ProcessGroup
 from plugrad_distributed.groups.work import Work
-from plugrad_distributed.groups.world import current_world
+from plugrad_distributed.groups.world import PROCESS, WORLDS, current_world
 from plugrad_distributed.reduce_op import ReduceOp
 
 SUM = ReduceOp.SUM
@@ -59,11 +59,12 @@ def all_reduce(
     """
     if op is SUM and not async_op:
         # The most common calls. In the time of small ones, each function that they enter shows.
-        memory = memory_of(tensor)
-        if memory is not None:
-            known = current_world().default if group is None else group
-            if type(known) is ProcessGroup and known.sum_now(memory, tensor.dtype):
-                note_write(tensor)
+        if group is None:
+            group = (current_world() if WORLDS else PROCESS).default
+        if type(group) is ProcessGroup and (sum_now := group.sum_now) is not None:
+            memory = memory_to_write(tensor)
+            if memory is not None:
+                sum_now(memory)
                 return None
     return _all_reduce(tensor, op, group, async_op)
 
