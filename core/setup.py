@@ -8,7 +8,6 @@ installed interpreted.
 
 from __future__ import annotations
 
-import ast
 import functools
 import gc
 import hashlib
@@ -21,12 +20,14 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from setuptools import Command, Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -96,20 +97,92 @@ def without_package() -> Iterator[None]:
             del sys.modules[name]
 
 
-def complete(sources: Iterable[str], modules: Iterable[str]) -> None:
-    """Add to the C what mypyc leaves out: PyTorch's words for arguments that do not fit, and what
-    `help()` says."""
+def finish(sources: Iterable[str], modules: Iterable[str]) -> None:
+    """Change the C that mypyc wrote: see the modules of plugrad/codegen that are named here."""
     made_of = {c_file(module): ROOT / module for module in modules}
+    spread = Counter(
+        word for path in PACKAGE.rglob("*.py") for word in set(re.findall(r"\w+", path.read_text()))
+    )
     with without_package():
-        call_errors = importlib.import_module("plugrad.codegen.call_errors")
-        docstrings = importlib.import_module("plugrad.codegen.docstrings")
-        for source in map(Path, sources):
-            text = source.read_text()
-            completed = call_errors.reword(source.name, text)
-            if module := made_of.get(source.name):
-                completed = docstrings.describe(completed, module.read_text())
-            if completed != text:
-                source.write_text(completed)
+        names = ("call_errors", "corrections", "docstrings", "leaner")
+        changes = [importlib.import_module(f"{PACKAGE.name}.codegen.{name}") for name in names]
+
+        def change(source: str) -> None:
+            path = Path(source)
+            before = path.read_text()
+            try:
+                after = changed(path.name, before, made_of.get(path.name), spread, *changes)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
+            if after != before:
+                path.write_text(after)
+
+        in_parallel(change, sorted(sources, key=lambda source: -os.path.getsize(source)))
+
+
+def changed(
+    name: str,
+    text: str,
+    made_of: Path | None,
+    spread: Mapping[str, int],
+    call_errors: Any,
+    corrections: Any,
+    docstrings: Any,
+    leaner: Any,
+) -> str:
+    """A C file with all of the changes.
+
+    Args:
+        made_of: the module that it was made of; None for C that mypyc has in every library.
+        spread: in how many modules of the package each identifier is.
+    """
+    if name.startswith("__native"):
+        text = corrections.tell_tensors_apart(corrections.correct_classes(text))
+    if name == f"__native_{PACKAGE.name}.c":
+        text = corrections.add_functions(text, LIBRARY)
+    if name == c_file(f"{PACKAGE.name}/{INTRINSICS}.py"):
+        source = (PACKAGE / f"{INTRINSICS}.py").read_text()
+        text = corrections.call_intrinsics(text, source, INTRINSICS, PACKAGE.name)
+    if name in REPLACED:
+        text = corrections.rename(text, REPLACED[name])
+    if made_of is not None:
+        module = ".".join(made_of.relative_to(PACKAGE).with_suffix("").parts)
+        text = leaner.lean(text, lambda each: leaner.only_for_c(each, module, spread))
+    text = call_errors.reword(name, text)
+    return text if made_of is None else docstrings.describe(text, made_of.read_text())
+
+
+def in_parallel(action: Callable[[str], None], items: Sequence[str]) -> None:
+    """Call a function for each item, on all cores where processes can be forked."""
+    if not hasattr(os, "fork"):
+        for item in items:
+            action(item)
+        return
+    workers = []
+    count = cores()
+    for worker in range(count):
+        if (process := os.fork()) == 0:
+            code = 1
+            try:
+                for item in items[worker::count]:
+                    action(item)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        workers.append(process)
+    failed = [process for process in workers if os.waitpid(process, 0)[1] != 0]
+    if failed:
+        raise RuntimeError("C files could not be changed; the error is above")
+
+
+def cores() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def c_file(module: str) -> str:
@@ -188,7 +261,8 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     modules = compiled_modules()
     say(f"checking types and translating {len(modules)} modules to C (about half a minute)")
     start = time.perf_counter()
-    # Nearly all that mypyc makes stays until it is done: to look for garbage finds nothing.
+    # Nearly all that mypyc makes stays until it is done: to look for garbage finds nothing. Later
+    # it would take ten seconds, at the latest when Python exits.
     gc.disable()
     found = mypycify(
         # Only errors in the compiled modules stop an installation; strictness is for `make lint`.
@@ -205,21 +279,11 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
         target_dir="build/mypyc",
         group_name="plugrad",
     )
+    gc.freeze()
     gc.enable()
     say(f"translated in {time.perf_counter() - start:.0f} s")
     sources = {source for extension in found for source in extension.sources}
-    for source in sources:
-        name = Path(source).name
-        if name.startswith("__native"):
-            correct_classes(source)
-            tell_tensors_apart(source)
-        if name == f"__native_{PACKAGE.name}.c":
-            add_functions(source)
-        if name == c_file(f"{PACKAGE.name}/{INTRINSICS}.py"):
-            call_intrinsics(source)
-        if name in REPLACED:
-            rename(source, REPLACED[name])
-    complete(sources, modules)
+    finish(sources, modules)
     (library,) = [extension for extension in found if extension.name == LIBRARY]
     # A warning of a compiler that mypyc has not met is not a reason to fail an installation.
     flags = [flag for flag in library.extra_compile_args if flag != "-Werror"]
@@ -267,113 +331,6 @@ def type_checking() -> Path:
     return path
 
 
-# In what mypyc writes: the entries of method tables that only mypyc itself may call, since they
-# crash or reset fields when they are called from Python; and where an object is freed or traversed.
-INTERNAL_METHODS = re.compile(
-    r'^ *\{"(?:__internal_mypyc_setup|__mypyc_defaults_setup)",[^{}]*\},\n', re.MULTILINE
-)
-SUBCLASSED = re.compile(r"^static CPyVTableItem (\w+)_vtable_shadow\[", re.MULTILINE)
-FREES = "    Py_TYPE(self)->tp_free((PyObject *)self);\n"
-FREES_AND_COUNTS = (
-    "    PyTypeObject *type_of_self = Py_TYPE(self);\n"
-    "    type_of_self->tp_free((PyObject *)self);\n"
-    "    Py_DECREF(type_of_self);\n"
-)
-TRAVERSES = "    int rv = 0;\n"
-
-
-def correct_classes(path: str) -> None:
-    """Change, in a C file that mypyc wrote, what it writes for classes.
-
-    * Its internal functions are not methods that Python can call.
-    * An instance owns a reference to its class; it releases it when it is freed, and reports it to
-      the collector. Otherwise a subclass that a program defines is never freed once it has had an
-      instance. Only classes that may have such subclasses need this.
-    """
-    text = Path(path).read_text()
-    if "CPy_SetupObject(" in text:
-        raise RuntimeError(f"{path}: a native class must not define __new__")
-    text = INTERNAL_METHODS.sub("", text)
-    for name in SUBCLASSED.findall(text):
-        text = replaced_within(text, f"\n{name}_dealloc(", FREES, FREES_AND_COUNTS)
-        visits = TRAVERSES + "    Py_VISIT(Py_TYPE(self));\n"
-        text = replaced_within(text, f"\n{name}_traverse(", TRAVERSES, visits)
-    Path(path).write_text(text)
-
-
-def replaced_within(text: str, function: str, old: str, new: str) -> str:
-    """Replace a line of the C function with a definition that begins like `function`."""
-    start = next(found.end() for found in re.finditer(re.escape(function) + r"[^;{]*\{", text))
-    end = text.index("\n}", start)
-    if old not in text[start:end]:
-        raise RuntimeError(f"this version of mypyc does not write {old!r} in {function!r}")
-    return text[:start] + text[start:end].replace(old, new) + text[end:]
-
-
-# The native classes of tensors, and the C code of mypyc's casts and `isinstance` for them.
-TENSOR_CLASSES = r"(CPyType_base___TensorBase|CPyType_methods___TensorMethods)"
-CAST = re.compile(rf"PyObject_TypeCheck\((\w+), {TENSOR_CLASSES}\)")
-ISINSTANCE = re.compile(
-    rf"( = \(PyObject \*\){TENSOR_CLASSES};\n +\w+ = )CPy_TypeCheck\((\w+), \w+\)"
-)
-
-
-def tell_tensors_apart(path: str) -> None:
-    """Make a C file that mypyc wrote recognise a tensor by one comparison."""
-    text = Path(path).read_text()
-    changed = CAST.sub(r"PLUGRAD_IS_TENSOR(\1, \2)", text)
-    changed = ISINSTANCE.sub(r"\1PLUGRAD_IS_TENSOR(\3, \2)", changed)
-    if changed != text:
-        Path(path).write_text(f'#include "intrinsics.h"\n{changed}')
-
-
-def call_intrinsics(path: str) -> None:
-    """Have the functions of the module of intrinsics call those in C."""
-    text = Path(path).read_text()
-    functions = [
-        node.name
-        for node in ast.parse((PACKAGE / f"{INTRINSICS}.py").read_text()).body
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
-    ]
-    for name in functions:
-        definition = re.compile(
-            rf"^(\w+ \*?)(CPyDef_{INTRINSICS}___{name})\(([^)]*)\) \{{\n.*?^\}}\n", re.M | re.S
-        )
-        found = definition.search(text)
-        if found is None:
-            raise RuntimeError(f"{path}: this version of mypyc writes {name!r} in another way")
-        kind, function, parameters = found.groups()
-        names = ", ".join(re.findall(r"\w+(?=,|$)", parameters.replace("void", "")))
-        text = (
-            f"{text[: found.start()]}{kind}{PACKAGE.name}_{name}({parameters});\n"
-            f"{kind}{function}({parameters}) {{\n    return {PACKAGE.name}_{name}({names});\n}}\n"
-            f"{text[found.end() :]}"
-        )
-    Path(path).write_text(text)
-
-
-def rename(path: str, functions: Iterable[str]) -> None:
-    """Give functions that mypyc's C defines other names, so that all calls come to ours."""
-    text = Path(path).read_text()
-    for name in functions:
-        text, count = re.subn(rf"^(\w+ \*?){name}(?=\()", rf"\1mypyc_{name}", text, flags=re.M)
-        if count != 1:
-            raise RuntimeError(f"{path}: this version of mypyc does not define {name!r} once")
-    Path(path).write_text(text)
-
-
-def add_functions(path: str) -> None:
-    """Have the library, where mypyc's C makes it, take in the functions of modules.c."""
-    text = Path(path).read_text()
-    declared = "int plugrad_add_functions(PyObject *library);\n"
-    start = "    PyObject *tmp;\n"
-    call = f"{start}    if (plugrad_add_functions(module) < 0) return -1;\n"
-    text = replaced_within(text, f"\nstatic int exec_{LIBRARY}(", start, call)
-    Path(path).write_text(
-        text.replace(f"static int exec_{LIBRARY}(", f"{declared}static int exec_{LIBRARY}(", 1)
-    )
-
-
 class Generate(Command):
     """`setup.py generate`: write plugrad/_generated, so that the source tree runs as it is."""
 
@@ -403,9 +360,7 @@ class BuildExt(build_ext):
 
     def build_extensions(self) -> None:
         self.check_extensions_list(self.extensions)
-        self.parallel = (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        )
+        self.parallel = cores()
         start = time.perf_counter()
         objects = self.compile_all()
         # Linking requests the object files of an extension from the compiler: all exist already.

@@ -71,11 +71,13 @@ NOT_SOURCE = {
     *(".hypothesis", ".import_linter_cache"),
 }
 BUILT = (".egg-info", ".so", ".pyd")
-# pip would build the same way, but without showing progress.
+# pip would build the same way, but without showing progress, and it would compress what is unpacked
+# again at once.
 BUILD_WHEEL = """
 import sys
 from setuptools.build_meta import build_wheel
-build_wheel(sys.argv[1], {"--global-option": "--quiet"})
+options = {"--global-option": "--quiet", "--build-option": "--compression=stored"}
+build_wheel(sys.argv[1], options)
 """
 # Options of pytest for interactive use.
 INTERACTIVE = {"--pdb", "--trace", "-s"}

@@ -1,0 +1,99 @@
+"""What is taken out of the C that mypyc writes, on C that the installed mypyc writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from plugrad.codegen.leaner import lean, only_for_c
+
+pytest.importorskip("mypyc", reason="mypyc is needed to build only")
+
+SOURCE = """
+from typing import Final
+
+LIMIT: Final = object()
+TABLE: Final = [len]
+
+
+def _checked(value: int) -> int:
+    if TABLE[0]([value]) != 1:
+        raise ValueError
+    return value + 1
+
+
+def _named(value: int) -> int:
+    return _checked(value) + 1
+
+
+def double(value: object) -> int:
+    number: int = value  # type: ignore[assignment]
+    return _named(number) * 2 if LIMIT is not None else 0
+
+
+CHOSEN: Final = {"named": _named}
+"""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The C of `SOURCE`."""
+    from mypyc.build import mypycify
+
+    folder = tmp_path_factory.mktemp("translated")
+    (folder / "checked.py").write_text(SOURCE)
+    (folder / "other.py").write_text("")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        mypycify(
+            [f"--cache-dir={os.devnull}", "checked.py", "other.py"],
+            multi_file=True,
+            target_dir="build",
+            group_name="both",
+        )
+    finally:
+        os.chdir(before)
+    return (folder / "build" / "__native_checked.c").read_text()
+
+
+def private(name: str) -> bool:
+    return only_for_c(name, "checked", {})
+
+
+def test_final_names_are_not_checked_at_each_use(written: str) -> None:
+    found = lean(written, private)
+    assert "CPyStatic_TABLE == NULL" not in found
+    for check in ("if (unlikely(cpy_r_r0 == NULL)) {\n        goto", "!= NULL)) goto CPyL"):
+        loaded = f"= CPyStatic_LIMIT;\n    {check}"
+        assert loaded not in found
+    assert written.count("value for final name") > 0
+    # Each check became a jump over the exception.
+    jumps = found.count(";\n    goto CPyL")
+    assert jumps >= written.count("value for final name")
+
+
+def test_tracebacks_have_functions_of_the_file(written: str) -> None:
+    found = lean(written, lambda name: False)
+    assert found.count("CPy_AddTraceback(") == 1
+    assert found.count("CPy_TypeErrorTraceback(") == 1
+    assert found.count("plugrad_trace(") == written.count("CPy_AddTraceback(") + 1
+    types = written.count("CPy_TypeErrorTraceback(")
+    assert found.count("plugrad_trace_type(") == types + 1
+    assert found.index("#include") < found.index("PLUGRAD_COLD plugrad_trace(")
+
+
+def test_python_enters_no_function_that_only_c_calls(written: str) -> None:
+    found = lean(written, private)
+    for name, there in (("_checked", False), ("_named", True), ("double", True)):
+        entered = f" *CPyPy_checked___{name}(PyObject *self"
+        assert entered in written
+        assert (entered in found) == there
+        assert (f'{{"{name}", (PyCFunction)' in found) == there
+        assert f" CPyDef_checked___{name}(" in found
+
+
+def test_c_without_functions_stays(written: str) -> None:
+    assert lean("int number = 3;\n", private) == "int number = 3;\n"
