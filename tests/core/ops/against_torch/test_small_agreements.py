@@ -79,6 +79,12 @@ CALLS: dict[str, Any] = {
         for name in MATRICES
         for dtype in ("float32", "float64", "complex64", "int64", "float16")
     },
+    **{
+        f"tensordot over {dims}": lambda lib, dims=dims: lib.tensordot(
+            lib.ones(2, 3), lib.ones(3, 2), dims=lib.tensor(dims)
+        )
+        for dims in (1.0, 1, 1.5, True, -1, [1], [[1], [0]])
+    },
     "chain_matmul into float64": lambda lib: _raises(
         RuntimeError, lambda: lib.chain_matmul(lib.eye(2), lib.eye(2), out=into(lib, "float64"))
     ),
