@@ -159,3 +159,11 @@ def test_a_power_that_is_small_has_an_accurate_derivative() -> None:
     y = plugrad.tensor(3.0, requires_grad=True)
     (slope,) = plugrad.autograd.grad(special.powm1(plugrad.tensor(1e-3), y), y)
     assert slope.item() == pytest.approx(1e-9 * math.log(1e-3), rel=1e-5)
+
+
+def test_the_gradient_of_xlog1py_scales_the_cotangent_first() -> None:
+    """60000 / 0.75 exceeds float16; half of it does not."""
+    y = plugrad.tensor(-0.25, dtype=plugrad.float16, requires_grad=True)
+    special.xlog1py(60000.0, y).backward(plugrad.tensor(0.5, dtype=plugrad.float16))
+    assert y.grad is not None
+    assert y.grad.item() == 40000.0

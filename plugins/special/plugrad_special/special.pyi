@@ -259,7 +259,7 @@ def xlog1py(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | Non
     Derivatives:
 
         input: grad * log1p_where(input, other)
-        other: grad * (input / (other + 1)).conj()
+        other: grad * input.conj() / (other + 1).conj()
 
     Source: derivative: product rule; at x = 0, y <= -1 it is 0, as PyTorch has it
 

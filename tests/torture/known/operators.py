@@ -374,7 +374,6 @@ DIFFERENCES: tuple[Difference, ...] = (
     # A function requires the exact dtype in all of its forms; PyTorch casts if it copies, or works element by element.
     Difference("clamp|clip", "only plugrad raises", "Expected out tensor to have dtype", lambda call: len(specs.tensors_in([call.args, call.kwargs])) > 1),
     Difference("inner", "only plugrad raises", "Expected out tensor to have dtype", lambda call: not (call.args[0].values.ndim and call.args[1].values.ndim)),
-    Difference("cholesky_(inverse|solve)", "only plugrad raises", "Expected out tensor to have dtype"),
     Difference("matrix_power", "only plugrad raises", "Expected out tensor to have dtype", lambda call: call.args[1] in (0, 1)),
     # PyTorch has nan or huge numbers at infinities and poles, and for orders with factorials that overflow.
     Difference("(special::)?polygamma", "values", "inf|nan"),

@@ -36,7 +36,7 @@ def _positions(target: Array, classes: int, ignore_index: int) -> tuple[Array, A
     """Targets with the ignored ones made class 0, and the mask of the others."""
     known = target != ignore_index
     safe = np.where(known, target, 0)
-    bad = (safe < 0) | (safe >= classes)
+    bad = known & ((safe < 0) | (safe >= classes))
     if bad.any():
         raise no_class(safe[bad].flat[0])
     return safe, known
@@ -82,6 +82,8 @@ def nll_loss_forward(
         losses = np.negative(picked)
         return _reduced(losses, dtype.type(target.size), reduction)
     safe, known = _positions(target, classes, ignore_index)
+    if not classes:  # There is nothing to pick; every target is the ignored one.
+        return _reduced(np.zeros(target.shape, dtype), dtype.type(0), reduction)
     factors = (
         known.astype(dtype) if weight is None else np.where(known, weight[safe], dtype.type(0))
     )
@@ -116,6 +118,8 @@ def nll_loss_backward(
     simple = weight is None and not 0 <= ignore_index < classes and target.size
     if simple and _all_in_range(target, classes):
         out[_at(x.shape, target)] = share
+        return out
+    if not classes:
         return out
     safe, known = _positions(target, classes, ignore_index)
     if weight is not None:

@@ -141,6 +141,13 @@ def pow_tensors(a: Array, b: Array) -> Any:
         return np.where(b >= 0, power, np.where(np.abs(a) == 1, power, 0)).astype(a.dtype)
 
 
+def number_pow(number: Any, exponent: Array) -> Any:
+    """As in PyTorch, the number 1 gives 1 also for a complex infinity or nan; a bool does not."""
+    if exponent.dtype.kind == "c" and number == 1 and number is not True:
+        return np.ones_like(exponent)
+    return pow_tensors(as_operand(number, exponent.dtype), exponent)
+
+
 def _one(a: Array) -> Any:
     return np.ones_like(a)
 
@@ -413,7 +420,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     "imag": imag,
     "rsub.Scalar": rsub_number,
     "pow.Tensor_Tensor": pow_tensors,
-    "pow.Scalar": in_order(with_number_first(pow_tensors)),
+    "pow.Scalar": in_order(number_pow),
     "pow.Tensor_Scalar": pow_number,
     "neg": neg,
     "abs": rejecting("b", "abs_cpu", np.abs),

@@ -160,7 +160,7 @@ class Pointwise(Family):
             "imag": self.imag,
             "rsub.Scalar": self.rsub,
             "pow.Tensor_Tensor": self.pow_tensors,
-            "pow.Scalar": self.with_number_first(self.pow_tensors),
+            "pow.Scalar": self.number_pow,
             "pow.Tensor_Scalar": self.pow_number,
             "neg": self.neg,
             "sign": self.sign,
@@ -289,6 +289,12 @@ class Pointwise(Family):
         if kind == "b":
             raise not_implemented("pow", a.dtype)
         return self.integer_power(a, b) if kind in "iu" else self.xp.power(a, b)
+
+    def number_pow(self, number: Any, exponent: Array) -> Any:
+        """As in PyTorch, the number 1 gives 1 also for a complex infinity or nan; True does not."""
+        if exponent.dtype.kind == "c" and number == 1 and number is not True:
+            return self.xp.ones_like(exponent)
+        return self.with_number_first(self.pow_tensors)(number, exponent)
 
     def pow_number(self, a: Array, exponent: Any) -> Any:
         kind = a.dtype.kind

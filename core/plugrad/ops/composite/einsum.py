@@ -99,7 +99,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     if not isinstance(b, TensorBase):
         raise_argument_error("tensordot", "other", 2, "Tensor", b)
     if isinstance(dims, TensorBase):
-        dims = dims.tolist()  # type: ignore[attr-defined]  # public tensors have it
+        given: Any = dims
+        dims = int(given.item()) if given.numel() == 1 else given.tolist()
     if not isinstance(dims, int) and not (isinstance(dims, (list, tuple)) and len(dims) == 2):
         raise RuntimeError(
             "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from plugrad._generated import calls as C
@@ -69,7 +70,7 @@ def _with_probabilities(
     _check_smoothing(label_smoothing)
     classes = shape[dim] if shape else 1
     if label_smoothing > 0.0:
-        target = target * (1.0 - label_smoothing) + label_smoothing / classes
+        target = target * (1.0 - label_smoothing) + _share(label_smoothing, classes)
     losses = F.log_softmax(self, dim) * target
     if weight is not None:
         _check_weight("cross_entropy: ", weight, classes)
@@ -87,6 +88,11 @@ def _with_probabilities(
 def _check_smoothing(label_smoothing: float) -> None:
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+
+
+def _share(label_smoothing: float, classes: int) -> float:
+    """What smoothing gives each class: infinity without classes, as C++ divides."""
+    return label_smoothing / classes if classes else math.inf
 
 
 def _check_weight(where: str, weight: Tensor, classes: int) -> None:
@@ -132,7 +138,7 @@ def _with_smoothed_labels(
     else:
         counted = weight.gather(0, target.masked_fill(ignored, 0).flatten())
         mixed = smooth.sum() / counted.masked_fill(ignored.flatten(), 0.0).sum()
-    return labelled * (1.0 - label_smoothing) + mixed * (label_smoothing / classes)
+    return labelled * (1.0 - label_smoothing) + mixed * _share(label_smoothing, classes)
 
 
 def nll_loss(

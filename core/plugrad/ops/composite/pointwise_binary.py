@@ -121,6 +121,9 @@ def pow_number(self: Tensor, exponent: Any) -> Tensor:
 
 
 def number_pow(self: Any, exponent: Tensor) -> Tensor:
+    """The number 1 gives 1 also for a complex infinity or nan; a bool does not."""
+    if self == 1 and self is not True and promote_with_scalar(exponent, self).is_complex:
+        return F.ones_like(exponent, dtype=promote_with_scalar(exponent, self))
     return F.pow(number_beside(exponent, self), exponent)
 
 
@@ -223,7 +226,8 @@ def float_power_number(self: Tensor, exponent: Any) -> Tensor:
 
 
 def float_power_of_number(self: Any, exponent: Tensor) -> Tensor:
-    return F.pow(self, _double(exponent, scalar_dtype(self)))
+    number = float(self) if isinstance(self, bool) else self
+    return F.pow(number, _double(exponent, scalar_dtype(self)))
 
 
 def float_power_(self: Tensor, exponent: Any) -> Tensor:

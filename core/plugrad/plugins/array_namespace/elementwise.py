@@ -220,7 +220,15 @@ class Elementwise(Family):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         return self.xp.pow(a, self.ns.scalar(exponent, a))
 
-    @kernel("pow.Tensor_Tensor", "pow.Scalar")
+    @kernel("pow.Scalar")
+    @needs("pow", "where", "bitwise_and", "abs", "ones_like")
+    def power_of_number(self, number: Any, exponent: Array) -> Array:
+        """As in PyTorch, the number 1 gives 1 also for a complex infinity or nan; True does not."""
+        if self.ns.is_complex(exponent) and number == 1 and number is not True:
+            return self.xp.ones_like(exponent)
+        return self.power(number, exponent)
+
+    @kernel("pow.Tensor_Tensor")
     @needs("pow", "where", "bitwise_and", "abs")
     def power(self, a: Any, b: Any) -> Array:
         """What integers give for a negative exponent the standard leaves open; for PyTorch it is

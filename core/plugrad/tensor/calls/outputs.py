@@ -23,10 +23,7 @@ from plugrad.tensor.calls.promotion import can_cast
 
 # Decompositions, and what is solved by them.
 MATRICES: Final = (
-    "cholesky",
-    "cholesky_inverse",
-    "cholesky_solve",
-    "geqrf",
+    "chain_matmul",
     "linalg_cholesky",
     "linalg_cholesky_ex",
     "linalg_eig",
@@ -183,6 +180,19 @@ WORDS: Final = {
     ),
     "nonzero": "nonzero: Expected out tensor to have scalar type {} but got scalar type{}",
 }
+# Functions of matrices that convert to the dtype of `out`: what their errors begin with.
+CONVERTED: Final = {
+    "cholesky": "cholesky: Expected result",
+    "cholesky_inverse": "cholesky_inverse: Expected result",
+    "cholesky_solve": "cholesky_solve: Expected result",
+    "geqrf": "plugrad.geqrf: Expected a",
+    "linalg_cond": "linalg.cond: Expected result",
+    "linalg_householder_product": "plugrad.linalg.householder_product: Expected result",
+    "linalg_pinv": "linalg.pinv: Expected result",
+    "linalg_tensorinv": "tensorinv: Expected result",
+    "linalg_tensorsolve": "tensorsolve: Expected result",
+    "orgqr": "plugrad.linalg.householder_product: Expected result",
+}
 # Fourier transforms look at the category of `out` only: complex, or real and no integer.
 SPECTRAL: Final = {
     **dict.fromkeys(("fft_fft2", "fft_fftn"), "fftn"),
@@ -250,6 +260,12 @@ def write_out(function: str, out: Any, result: TensorBase, several: bool = False
             f"{CPP_NAMES[out.dtype.name]} instead"
         )
     if function not in TRUTHS and function not in CAST and not can_cast(result.dtype, out.dtype):
+        if function in CONVERTED:
+            start = CONVERTED[function]
+            raise RuntimeError(
+                f"{start} to be safely castable from {result.dtype.scalar_name} dtype, but got "
+                f"{start.rpartition(' ')[2]} with dtype {out.dtype.scalar_name}"
+            )
         if function in JOINING:
             raise TypeError(
                 f"plugrad.{function}(): input types can't be cast to the desired output type "

@@ -89,6 +89,19 @@ def copysign_after_a_write(lib: Any) -> Any:
     return result, x.grad, sign.grad
 
 
+def to_complex_edges(base: Any, kind: str) -> Callable[[Any], Any]:
+    """The number 1 gives 1 even there, and a slope of 0."""
+
+    def program(lib: Any) -> Any:
+        edges = [complex(INF, 1), complex(0, -INF), complex(NAN, NAN), 2 - 1j]
+        z = lib.tensor(edges, dtype=getattr(lib, kind)).requires_grad_()
+        power = lib.pow(base, z)
+        slopes = [] if base == 2 else lib.autograd.grad(power.sum(), z, lib.tensor(1 + 1j))
+        return lib.view_as_real(power), slopes, lib.float_power(base, z[0])
+
+    return program
+
+
 PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
     **{f"reciprocals in {kind}": complex_reciprocals(kind) for kind in ("complex64", "complex128")},
     "complex silu": lambda L: L.nn.functional.silu(L.tensor([1 + 2j, -0.5j, 0j])),
@@ -97,6 +110,12 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
         L.pow(*L.meshgrid(L.tensor([-128, -2, -1, 0, 1, 2], dtype=L.int8), e, indexing="ij"))
         for e in [L.tensor([-128, -127, -2, -1, 0, 1], dtype=L.int8)]
     ],
+    **{
+        f"{base} to complex edges in {kind}": to_complex_edges(base, kind)
+        for base in (1, 1.0, 1 + 0j, True, 2)
+        for kind in ("complex64", "complex128")
+    },
+    "1 + 0j to real edges": lambda L: L.pow(1 + 0j, L.tensor([NAN, INF, 2.0])),
     **{f"powers by shape {s}": one_exponent(s) for s in ((), (1,), (1, 1), (2, 3, 1))},
     **{f"prelu with {slope} at edges": prelu_at_edges(slope) for slope in (NAN, INF, 0.25)},
     **{f"{name} of a number": number_softmax(name) for name in ("softmax", "log_softmax")},

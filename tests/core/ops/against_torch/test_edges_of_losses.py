@@ -162,3 +162,56 @@ def test_mse_loss_backward_has_the_common_dtype(torch_oracle: Any, other: str) -
         return backward(lib.tensor(1.0), x, y, mean)
 
     check(torch_oracle, program)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("shape", [(4, 0), (0, 0), (0, 3), (0, 0, 2, 2)])
+def test_smoothing_divides_by_no_classes_as_pytorch(
+    torch_oracle: Any, shape: tuple[int, ...], labels: bool, weighted: bool, reduction: str
+) -> None:
+    def program(lib: Any) -> Any:
+        of_labels = {"size": (shape[0], *shape[2:]), "dtype": lib.int64}
+        target = lib.zeros(**(of_labels if labels else {"size": shape}))
+        weight = lib.ones(shape[1]) if weighted else None
+
+        def loss(x: Any) -> Any:
+            return lib.nn.functional.cross_entropy(
+                x, target, weight, label_smoothing=0.3, reduction=reduction
+            )
+
+        return gradients(loss, lib.zeros(shape))
+
+    check(torch_oracle, program)
+
+
+@pytest.mark.parametrize("eps", [-1.5, -1e-20, NAN, 0.0])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_cosine_similarity_refuses_a_negative_eps(
+    torch_oracle: Any, dtype: str, eps: float
+) -> None:
+    def program(lib: Any) -> Any:
+        x = lib.ones(2, 3, dtype=getattr(lib, dtype))
+        return lib.cosine_similarity(x, x + x, eps=eps)
+
+    check(torch_oracle, program)
+    check(torch_oracle, lambda lib: lib.nn.CosineSimilarity(eps=eps)(*[lib.ones(2, 3)] * 2))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (2, 0, 2, 2)])
+def test_ignored_targets_need_no_classes(
+    torch_oracle: Any, shape: tuple[int, ...], weighted: bool, reduction: str
+) -> None:
+    def program(lib: Any) -> Any:
+        target = lib.full((*shape[:1], *shape[2:]) if len(shape) > 1 else (), -100)
+        weight = lib.ones(0) if weighted else None
+
+        def loss(x: Any) -> Any:
+            return lib.nn.functional.nll_loss(x, target, weight, reduction=reduction)
+
+        return gradients(loss, lib.zeros(shape))
+
+    check(torch_oracle, program)

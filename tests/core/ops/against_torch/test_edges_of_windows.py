@@ -88,3 +88,34 @@ def test_padding_is_that_of_pytorch(
         assert actual[0] == expected[0]
     else:
         assert actual == expected
+
+
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+@pytest.mark.parametrize("leading", [(0,), (2, 0), (0, 2), (0, 0)])
+@pytest.mark.parametrize("size", [0, 4])
+@pytest.mark.parametrize("name", ["adaptive_avg_pool", "adaptive_max_pool", "max_unpool"])
+def test_windows_of_nothing_are_those_of_pytorch(
+    torch_oracle: Any, name: str, size: int, leading: tuple[int, ...], spatial: int
+) -> None:
+    """Without a batch, there may be no channels: they count as one."""
+    shape = (*leading, *(size,) * spatial)
+
+    def program(lib: Any) -> Any:
+        function = getattr(lib.nn.functional, f"{name}{spatial}d")
+
+        def pooled(x: Any) -> Any:
+            if name == "max_unpool":
+                return function(x, lib.zeros(shape, dtype=lib.int64), 2)
+            return function(x, 2)
+
+        x = lib.zeros(shape)
+        # PyTorch's gradient of a batch without channels is an error.
+        return gradients(pooled, x) if leading == (0,) else pooled(x)
+
+    # The largest of signals are unpooled as images in PyTorch, whose message shows that.
+    ours, theirs = outcome(plugrad, program), outcome(torch_oracle, program)
+    if "Error" in theirs[0]:
+        assert ours[0] == theirs[0]
+        assert "to have non-zero size for non-batch dimensions" in ours[1]
+    else:
+        assert ours == theirs

@@ -50,7 +50,44 @@ def tables(lib: Any, dtype: str) -> dict[str, Any]:
     return {"rows": table, "columns": table.T.contiguous().T}
 
 
+# Of a matrix and what is solved with it. PyTorch converts the results of some of them.
+MATRICES: dict[str, Any] = {
+    "cholesky": lambda lib, a, out: lib.cholesky(a, out=out),
+    "linalg.cholesky": lambda lib, a, out: lib.linalg.cholesky(a, out=out),
+    "cholesky_inverse": lambda lib, a, out: lib.cholesky_inverse(a, out=out) + 0,
+    "cholesky_solve": lambda lib, a, out: lib.cholesky_solve(a, a, out=out),
+    "geqrf": lambda lib, a, out: tuple(lib.geqrf(a, out=(out, out.clone()))),
+    "linalg.inv": lambda lib, a, out: lib.linalg.inv(a, out=out),
+    "linalg.pinv": lambda lib, a, out: lib.linalg.pinv(a, out=out),
+    "linalg.cond": lambda lib, a, out: lib.linalg.cond(a, out=out),
+    "linalg.tensorinv": lambda lib, a, out: lib.linalg.tensorinv(a, ind=1, out=out),
+    "linalg.tensorsolve": lambda lib, a, out: lib.linalg.tensorsolve(a, a[0], out=out),
+    "linalg.householder_product": lambda lib, a, out: lib.linalg.householder_product(
+        a + 1, a[0], out=out
+    ),
+    "orgqr": lambda lib, a, out: lib.orgqr(a + 1, a[0], out=out),
+}
+
+
+def matrix_into(lib: Any, name: str, dtype: str) -> Any:
+    return MATRICES[name](lib, 4 * lib.eye(2), into(lib, dtype))
+
+
 CALLS: dict[str, Any] = {
+    **{
+        f"{name} into {dtype}": lambda lib, name=name, dtype=dtype: matrix_into(lib, name, dtype)
+        for name in MATRICES
+        for dtype in ("float32", "float64", "complex64", "int64", "float16")
+    },
+    **{
+        f"tensordot over {dims}": lambda lib, dims=dims: lib.tensordot(
+            lib.ones(2, 3), lib.ones(3, 2), dims=lib.tensor(dims)
+        )
+        for dims in (1.0, 1, 1.5, True, -1, [1], [[1], [0]])
+    },
+    "chain_matmul into float64": lambda lib: _raises(
+        RuntimeError, lambda: lib.chain_matmul(lib.eye(2), lib.eye(2), out=into(lib, "float64"))
+    ),
     **{
         f"abs of {name} into {dtype}": lambda lib, x=x, dtype=dtype: lib.abs(
             lib.tensor(x), out=into(lib, dtype)

@@ -239,6 +239,21 @@ def test_odd_numbers_give_what_they_give_in_pytorch(odd: float) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
+@needs_torch
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("eps", [-1.5, 0.0, 0.5])
+def test_batch_norm_refuses_an_eps_that_can_divide_by_nothing(eps: float, training: bool) -> None:
+    found = []
+    for lib in (plugrad, torch):
+        x, zeros, ones = lib.arange(6.0).reshape(2, 3), lib.zeros(3), lib.ones(3)
+        try:
+            out = lib.nn.functional.batch_norm(x, zeros, ones, training=training, eps=eps)
+            found.append(out.numpy().round(4).tolist())
+        except ValueError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+
+
 def test_groups_without_elements_add_nothing_to_the_gradient_of_weights() -> None:
     for shape in ((0, 4, 3), (2, 4, 0)):
         x, weight = plugrad.zeros(shape, requires_grad=True), plugrad.ones(4, requires_grad=True)

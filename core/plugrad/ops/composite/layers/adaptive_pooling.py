@@ -86,8 +86,15 @@ def _adaptive_avg(operator: str, self: Tensor, out: Ints) -> Tensor:
     if max(out) == 1 and min(out) == 1:
         # The mean of each image, however many dimensions there are before it.
         return self.mean(dim=tuple(range(-spatial, 0)), keepdim=True)
-    _check_input(operator, self, spatial, spatial if spatial < 3 else spatial + 1)
+    # PyTorch's means of signals and images need no channels; those of volumes need some.
+    _check_input(operator, self, spatial, self.ndim - spatial if spatial < 3 else 1)
     sizes = sizes_of(self)[self.ndim - spatial :]
+    if 0 in sizes_of(self):
+        return (
+            self.mean(dim=tuple(range(-spatial, 0)), keepdim=True)
+            .expand((*sizes_of(self)[: self.ndim - spatial], *out))
+            .clone()
+        )
     window = _even_window(sizes, out)
     if window is not None:
         how = Pooling(window, window, (0,) * spatial, (1,) * spatial, False, True, None)
@@ -111,15 +118,15 @@ def _adaptive_avg(operator: str, self: Tensor, out: Ints) -> Tensor:
     return found
 
 
-def _check_input(operator: str, self: Tensor, spatial: int, filled: int) -> None:
-    """RuntimeError unless there are elements along the last `filled` dimensions."""
+def _check_input(operator: str, self: Tensor, spatial: int, first: int) -> None:
+    """RuntimeError unless there are elements along the dimensions from `first` on."""
     shape = list(sizes_of(self))
     if spatial > 1 and self.ndim != spatial + 1 and self.ndim != spatial + 2:
         got = "but got" if "avg" in operator else "but got:"
         raise RuntimeError(
             f"{operator}(): Expected {spatial + 1}D or {spatial + 2}D tensor, {got} {shape}"
         )
-    for dim in range(self.ndim - filled, self.ndim):
+    for dim in range(first, self.ndim):
         if shape[dim] == 0:
             raise RuntimeError(
                 f"{operator}(): Expected input to have non-zero size for non-batch dimensions, but "
@@ -145,7 +152,8 @@ def _bounds(size: int, count: int) -> tuple[Any, Any]:
 
 def _adaptive_max(operator: str, self: Tensor, out: Ints) -> tuple[Tensor, Tensor]:
     spatial = len(out)
-    _check_input(operator, self, spatial, spatial + 1)
+    # Without a batch, the channels count as one and may be missing.
+    _check_input(operator, self, spatial, 1)
     leading = sizes_of(self)[: self.ndim - spatial]
     if min(out) < 0:
         raise RuntimeError(
@@ -153,6 +161,9 @@ def _adaptive_max(operator: str, self: Tensor, out: Ints) -> tuple[Tensor, Tenso
         )
     sizes = sizes_of(self)[self.ndim - spatial :]
     window = _even_window(sizes, out)
+    if 0 in leading:
+        indices = F.zeros((*leading, *out), dtype=int64, device=self.device)
+        return at_places(self, indices, spatial), indices
     if window is not None:
         return _max_of_tiles(self, window)
     check_memory(math.prod((*leading, *out)) * (self.dtype.itemsize + 8) + 32 * sum(out))

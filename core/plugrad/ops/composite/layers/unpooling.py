@@ -61,7 +61,8 @@ def _unpool(self: Tensor, indices: Tensor, out: Ints) -> Tensor:
             f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but "
             f"got indices tensor with shape: {list(sizes_of(indices))}"
         )
-    for dim in range(len(shape) - spatial - 1, len(shape)):
+    # Without a batch, the channels count as one and may be missing.
+    for dim in range(1, len(shape)):
         if shape[dim] == 0:
             raise RuntimeError(
                 f"{name}_forward_out_cpu(): Expected input to have non-zero size for non-batch "

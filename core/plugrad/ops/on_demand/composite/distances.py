@@ -28,6 +28,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {dtype.scalar_name}"
         )
+    # Also nan is refused.
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     a: Any = x1 if x1.dtype is dtype else F._to_copy(x1, dtype)
     b: Any = x2 if x2.dtype is dtype else F._to_copy(x2, dtype)
     shape = broadcast_shapes(sizes_of(a), sizes_of(b))

@@ -31,7 +31,8 @@ def batch_norm(
         eps: is added to the variance.
 
     Raises:
-        ValueError: there is one value per channel, in training.
+        ValueError: there is one value per channel, in training; or `eps` is negative, or 0 in
+            training.
         RuntimeError: a tensor has another number of elements than there are channels.
 
     Source: Ioffe and Szegedy, Batch Normalization, 2015.
@@ -52,9 +53,19 @@ def batch_norm(
                 "Expected more than 1 value per channel when training, "
                 f"got input size {input.shape}"
             )
+    _check_eps(training, eps)
     return plugrad.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
+
+
+def _check_eps(training: bool, eps: float) -> None:
+    if not isinstance(eps, (int, float)):
+        return  # The operator names an argument of another type.
+    if training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
 
 
 @overridable

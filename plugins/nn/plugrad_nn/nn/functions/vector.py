@@ -137,7 +137,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         eps: the least norm.
 
     Raises:
-        RuntimeError: the shapes do not broadcast.
+        RuntimeError: the shapes do not broadcast, or `eps` is negative.
 
     >>> import plugrad
     >>> x, y = plugrad.tensor([[1.0, 0.0], [0.0, 2.0]]), plugrad.tensor([[0.0, 1.0]])
