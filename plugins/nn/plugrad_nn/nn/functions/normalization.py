@@ -28,10 +28,10 @@ def batch_norm(
         weight, bias: (C), the factor and the summand of the result.
         training: whether mean and variance come from the batch.
         momentum: the share of the batch's statistics in the running ones.
-        eps: is added to the variance.
+        eps: is added to the variance, positive in training and not negative otherwise.
 
     Raises:
-        ValueError: there is one value per channel, in training.
+        ValueError: there is one value per channel, in training, or `eps` is out of its range.
         RuntimeError: a tensor has another number of elements than there are channels.
 
     Source: Ioffe and Szegedy, Batch Normalization, 2015.
@@ -52,6 +52,10 @@ def batch_norm(
                 "Expected more than 1 value per channel when training, "
                 f"got input size {input.shape}"
             )
+    if training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return plugrad.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
