@@ -28,7 +28,7 @@ def main() -> None:
         for training in (True, False):
             yield from findings(entry, dtype, training, given.samples, given.device)
 
-    report(given, entries(), both_modes, lambda entry: error_findings(entry, given.device))
+    report(given, entries(), both_modes, error_findings)
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ def _repr_difference(ours: Any, theirs: Any) -> str:
     return "" if found == wanted else f"{found}, expected {wanted}"
 
 
-def error_findings(entry: Any, device: str = "cpu") -> Iterator[Finding]:
+def error_findings(entry: Any) -> Iterator[Finding]:
     """Inputs that PyTorch refuses and we take, or refuse with another error."""
     if entry.module_error_inputs_func is None:
         return
@@ -227,11 +227,11 @@ def error_findings(entry: Any, device: str = "cpu") -> Iterator[Finding]:
             for item in entry.module_error_inputs_func(
                 entry, device="cpu", dtype=torch.float64, requires_grad=False, training=training
             ):
-                yield from _of_error(entry, item, training, device)
+                yield from _of_error(entry, item, training)
 
 
-def _of_error(entry: Any, item: Any, training: bool, device: str) -> Iterator[Finding]:
-    asked = Comparison(entry, item.module_error_input, torch.float64, training, device)
+def _of_error(entry: Any, item: Any, training: bool) -> Iterator[Finding]:
+    asked = Comparison(entry, item.module_error_input, torch.float64, training, "cpu")
 
     def call(made: Any, constructed: Any, given: Any) -> None:
         module = _built(made, constructed)

@@ -232,4 +232,5 @@ def test_a_batch_without_elements_leaves_the_running_statistics_alone() -> None:
     out = plugrad.batch_norm(x, weight, None, mean, var, True, 0.5, 1e-5)
     out.sum().backward()
     assert (out.shape, mean.tolist(), var.tolist()) == ((0, 2, 3), [1.0, 2.0], [3.0, 4.0])
-    assert weight.grad is not None and weight.grad.tolist() == [0.0, 0.0]
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [0.0, 0.0]
