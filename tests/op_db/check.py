@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -19,10 +18,12 @@ import torch.autograd.forward_ad as their_forward
 
 import plugrad
 import plugrad.autograd.forward_ad as our_forward
-from tests.op_db.compare import difference, flat
 from tests.op_db.entries import ABSENT_DTYPES, BY_SHAPE, GAUGED
 from tests.op_db.ties import has_ties, picked
-from tests.op_db.translate import Samples, function_of, our_function
+from tests.torch_tables.compare import difference, flat
+from tests.torch_tables.findings import Attempt, Finding, call_words
+from tests.torch_tables.gradients import differentiable, grad, numbers
+from tests.torch_tables.translate import Samples, function_of, our_function
 
 # Decompositions and inverses lose digits where a matrix is nearly singular.
 LOOSE = ("linalg", "matrix_exp", "cdist", "lu", "cholesky", "svd", "pinverse", "ormqr", "lobpcg")
@@ -30,60 +31,8 @@ LOOSE = ("linalg", "matrix_exp", "cdist", "lu", "cholesky", "svd", "pinverse", "
 ROUGH = ("special.airy_ai", "special.bessel_")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One way in which plugrad differs from PyTorch.
-
-    Attributes:
-        kind: what differs: "value", "gradient", "out", "error" and so on.
-        where: the sample.
-        words: how.
-    """
-
-    kind: str
-    where: str
-    words: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.where}: {self.words}"
-
-
-class Attempt:
-    """What a call gives, or the exception that it raises."""
-
-    def __init__(self, call: Any) -> None:
-        self.result: Any = None
-        self.error: Exception | None = None
-        # Random operators get the same numbers in both libraries, in each of their forms.
-        # `torch.manual_seed` keeps a traceback for each missing device.
-        torch.default_generator.manual_seed(1)
-        plugrad.manual_seed(1)
-        try:
-            self.result = call()
-        except Exception as error:
-            self.error = error
-
-    def differs(self, theirs: Attempt, slack: float) -> str:
-        """How this differs from PyTorch's attempt; "" if it does not."""
-        if self.error is not None and theirs.error is None:
-            return f"{type(self.error).__name__}: {str(self.error)[:160]}"
-        if self.error is None and theirs.error is not None:
-            return f"no error, expected {type(theirs.error).__name__}: {str(theirs.error)[:120]}"
-        return "" if theirs.error is not None else difference(self.result, theirs.result, slack)
-
-
-def describe(sample: Any) -> str:
-    """The arguments of a sample, tensors by dtype and shape."""
-
-    def word(value: Any) -> str:
-        if isinstance(value, torch.Tensor):
-            return f"{str(value.dtype).partition('.')[2]}{list(value.shape)}"
-        if isinstance(value, (list, tuple)):
-            return f"[{', '.join(map(word, value))}]"
-        return repr(value)
-
-    named = [f"{key}={word(value)}" for key, value in sample.kwargs.items()]
-    return f"({', '.join([word(sample.input), *map(word, sample.args), *named])})"
+def _place(sample: Any) -> str:
+    return call_words((sample.input, *sample.args), sample.kwargs)
 
 
 def findings(entry: Any, dtype: torch.dtype, most: int, deep: bool = True) -> Iterator[Finding]:
@@ -122,7 +71,7 @@ def _samples(entry: Any, dtype: torch.dtype, requires_grad: bool) -> Iterator[An
 def _of_sample(
     entry: Any, function: Any, sample: Any, wanted: bool, deep: bool
 ) -> Iterator[Finding]:
-    where = describe(sample)
+    where = _place(sample)
     slack = 100.0 if entry.name.startswith(LOOSE) else 1.0
     if entry.name.startswith(ROUGH) and sample.input.dtype is torch.float64:
         slack = 1000.0
@@ -172,7 +121,7 @@ def _processed(sample: Any, ours: Any, theirs: Any) -> tuple[Any, Any]:
 def _forms(
     entry: Any, function: Any, sample: Any, args: Any, kwargs: Any, theirs: Any, slack: float
 ) -> Iterator[Finding]:
-    where = describe(sample)
+    where = _place(sample)
     if not isinstance(sample.input, torch.Tensor):
         return
     with torch.no_grad(), plugrad.no_grad():
@@ -222,7 +171,7 @@ def _out(
         # one dimension that is not the last.
         wanted.result = tensors
     if words := found.differs(wanted, slack):
-        yield Finding("out=", describe(sample), words)
+        yield Finding("out=", _place(sample), words)
 
 
 class Differentiation:
@@ -234,13 +183,7 @@ class Differentiation:
         self.entry, self.function, self.sample = entry, function, sample
         self.args, self.kwargs = args, kwargs
         self.given = (sample.input, sample.args, sample.kwargs)
-        tensors = {
-            id(t): t
-            for t in flat(self.given, torch.Tensor)
-            # PyTorch has no gradient for views of leaves that were made where none is recorded.
-            if isinstance(t, torch.Tensor) and t.requires_grad and not (t.is_leaf and t._is_view())
-        }
-        self.theirs = list(tensors.values())
+        self.theirs = differentiable(self.given)
         # Derivatives by weights in float32 have no more digits than these.
         self.narrow = any(
             t.dtype.itemsize == 4 and not t.is_complex() for t in self.theirs
@@ -261,9 +204,9 @@ class Differentiation:
         deep = deep and self.entry.supports_gradgrad
         if self.narrow:
             slack *= 1e4
-        seeds = _numbers(wanted, 5)
-        their_grads = Attempt(lambda: _grad(torch, wanted, self.theirs, seeds, True))
-        our_grads = Attempt(lambda: _grad(plugrad, outs, self.ours, seeds, True))
+        seeds = numbers(wanted, 5)
+        their_grads = Attempt(lambda: grad(torch, wanted, self.theirs, seeds, True))
+        our_grads = Attempt(lambda: grad(plugrad, outs, self.ours, seeds, True))
         if words := our_grads.differs(their_grads, slack * 10):
             yield Finding("gradient", where, words)
             return
@@ -271,16 +214,14 @@ class Differentiation:
             return
         if deep:
             again = [n for n, g in enumerate(their_grads.result) if g.requires_grad]
-            seeds = _numbers([their_grads.result[n] for n in again], 6)
+            seeds = numbers([their_grads.result[n] for n in again], 6)
             wanted_again = Attempt(
-                lambda: _grad(
+                lambda: grad(
                     torch, [their_grads.result[n] for n in again], self.theirs, seeds, False
                 )
             )
             found_again = Attempt(
-                lambda: _grad(
-                    plugrad, [our_grads.result[n] for n in again], self.ours, seeds, False
-                )
+                lambda: grad(plugrad, [our_grads.result[n] for n in again], self.ours, seeds, False)
             )
             words = found_again.differs(wanted_again, slack * 100)
             if again and wanted_again.error is None and words:
@@ -289,7 +230,7 @@ class Differentiation:
             yield from self._forward(slack, where)
 
     def _forward(self, slack: float, where: str) -> Iterator[Finding]:
-        directions = _numbers(self.theirs, 7)
+        directions = numbers(self.theirs, 7)
 
         def theirs() -> list[Any]:
             with their_forward.dual_level():
@@ -309,32 +250,6 @@ class Differentiation:
         wanted = Attempt(theirs)
         if wanted.error is None and (words := Attempt(ours).differs(wanted, slack * 10)):
             yield Finding("forward mode", where, words)
-
-
-def _numbers(tensors: list[Any], seed: int) -> list[Any]:
-    random = np.random.default_rng(seed)
-    made = []
-    for tensor in tensors:
-        values = random.standard_normal(tuple(tensor.shape))
-        if tensor.is_complex():
-            values = values + 1j * random.standard_normal(tuple(tensor.shape))
-        made.append(np.asarray(values))
-    return made
-
-
-def _grad(library: Any, outs: Any, inputs: Any, seeds: Any, again: bool) -> Any:
-    pairs = [
-        (out, library.tensor(seed).to(out.dtype))
-        for out, seed in zip(outs, seeds, strict=True)
-        # A gradient that is constant has no graph here.
-        if out.requires_grad
-    ]
-    if not pairs:
-        return [library.zeros_like(tensor) for tensor in inputs]
-    options = {"create_graph": again, "allow_unused": True, "materialize_grads": True}
-    return library.autograd.grad(
-        [out for out, _ in pairs], inputs, [seed for _, seed in pairs], **options
-    )
 
 
 def _duals(library: Any, forward: Any, tensors: Any, directions: Any) -> dict[int, Any]:
@@ -388,4 +303,4 @@ def error_findings(entry: Any) -> Iterator[Finding]:
             if ours.error is None or not isinstance(ours.error, item.error_type):
                 got = type(ours.error).__name__ if ours.error else "no error"
                 words = f"{got}, expected {item.error_type}: {str(theirs.error)[:120]}"
-                yield Finding("error", describe(sample), words)
+                yield Finding("error", _place(sample), words)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from torch.testing._internal.common_methods_invocations import op_db
 
 from tests.op_db.entries import ABSENT_DTYPES, LEFT_OUT, entries
 from tests.op_db.known import KNOWN
+from tests.torch_tables.page import DOCS, differences, rendered
 
-PAGE = Path(__file__).parents[2] / "docs" / "op_db.md"
-START = "<!-- Below: written by `python -m tests.op_db.page`. -->\n"
+PAGE = DOCS / "op_db.md"
 
 
-def generated() -> str:
-    """What the page says after `START`."""
+def render() -> str:
+    """The whole page."""
     asked = entries()
     differing = [name for name in asked if name in KNOWN or asked[name].name in ABSENT_DTYPES]
     lines = [
@@ -22,24 +20,14 @@ def generated() -> str:
         f"{len(asked)} of them are tested with plugrad. {len(differing)} are known to differ in "
         "some way.",
         "",
-        "## Differences",
-        "",
-        "| entry | what differs | why |",
-        "| --- | --- | --- |",
+        *differences(KNOWN),
     ]
-    for name in sorted(KNOWN, key=str.lower):
-        lines += [f"| `{name}` | {kind} | {why} |" for kind, why in sorted(KNOWN[name].items())]
     for name, dtypes in sorted(ABSENT_DTYPES.items()):
         lines.append(f"| `{name}` | dtypes | plugrad refuses {', '.join(dtypes)} |")
     lines += ["", "## Not tested", "", "| entry | why |", "| --- | --- |"]
     lines += [f"| `{name}` | {why} |" for name, why in sorted(LEFT_OUT.items())]
     lines.append("| names that begin with `_`, `torch.ops.` or `sparse.` | private, or sparse |")
-    return "\n".join([*lines, ""])
-
-
-def render() -> str:
-    """The whole page."""
-    return PAGE.read_text("utf-8").partition(START)[0] + START + "\n" + generated()
+    return rendered(PAGE, "op_db", lines)
 
 
 if __name__ == "__main__":

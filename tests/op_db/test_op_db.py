@@ -21,6 +21,7 @@ from tests.op_db.check import error_findings, findings
 from tests.op_db.entries import ABSENT_DTYPES, DTYPES, entries
 from tests.op_db.known import KNOWN
 from tests.op_db.page import PAGE, render
+from tests.torch_tables.findings import unknown
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,10 +33,6 @@ FEW = 2
 def _dtypes_of(entry: Any) -> list[torch.dtype]:
     taken = [getattr(torch, name) for name in DTYPES]
     return [dtype for dtype in taken if dtype in entry.dtypes]
-
-
-def _unknown(name: str, found: list[Any]) -> list[str]:
-    return [str(finding) for finding in found if finding.kind not in KNOWN.get(name, {})]
 
 
 def test_the_page_lists_what_is_known() -> None:
@@ -58,7 +55,7 @@ def test_a_few_samples(name: str) -> None:
     if others:
         other = others[zlib.crc32(name.encode()) % len(others)]
         found += findings(entry, other, FEW, deep=False)
-    assert _unknown(name, found) == []
+    assert unknown(KNOWN, name, found) == []
 
 
 @pytest.mark.long
@@ -67,4 +64,4 @@ def test_all_samples(name: str) -> None:
     entry = ENTRIES[name]
     found = [f for dtype in _dtypes_of(entry) for f in findings(entry, dtype, 1_000_000)]
     found += error_findings(entry)
-    assert _unknown(name, found) == []
+    assert unknown(KNOWN, name, found) == []

@@ -115,6 +115,8 @@ def batch_norm(
 ) -> Tensor:
     if input.ndim == 1 and input.numel() == 0:
         return _without_channels(input, settings, bias)
+    if input.ndim > 1 and input.shape[1] > 0 and input.numel() == 0:
+        return _without_elements(input, settings.weight, bias)
     return C.call_native_batch_norm_with(input, settings, bias, momentum)[0]
 
 
@@ -130,6 +132,14 @@ def _without_channels(input: Tensor, settings: BatchNorm, bias: Tensor | None) -
         if tensor is not None and tensor.numel() != 0:
             raise RuntimeError(f"{name} should contain 0 elements not {tensor.numel()}")
     return input.clone()
+
+
+def _without_elements(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """There is no mean: the running statistics stay, and the gradients of the vectors are 0."""
+    result = input.clone()
+    if weight is not None:
+        result = result * weight[0]
+    return result if bias is None else result + bias[0]
 
 
 def max_pool2d(self: Tensor, settings: Pooling) -> Tensor:

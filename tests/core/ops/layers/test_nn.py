@@ -223,3 +223,14 @@ def test_convolution_over_nothing_is_the_bias(channels: int, kernel: tuple[int, 
         assert leaf.grad.shape == leaf.shape
         assert not leaf.grad.any()
     assert bias.grad.tolist() == [result[:, 0].numel()] * 2
+
+
+def test_a_batch_without_elements_leaves_the_running_statistics_alone() -> None:
+    mean, var = plugrad.tensor([1.0, 2.0]), plugrad.tensor([3.0, 4.0])
+    weight = plugrad.ones(2, requires_grad=True)
+    x = plugrad.zeros(0, 2, 3, requires_grad=True)
+    out = plugrad.batch_norm(x, weight, None, mean, var, True, 0.5, 1e-5)
+    out.sum().backward()
+    assert (out.shape, mean.tolist(), var.tolist()) == ((0, 2, 3), [1.0, 2.0], [3.0, 4.0])
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [0.0, 0.0]

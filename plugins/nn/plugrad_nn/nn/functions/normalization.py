@@ -28,11 +28,10 @@ def batch_norm(
         weight, bias: (C), the factor and the summand of the result.
         training: whether mean and variance come from the batch.
         momentum: the share of the batch's statistics in the running ones.
-        eps: is added to the variance.
+        eps: is added to the variance, positive in training and not negative otherwise.
 
     Raises:
-        ValueError: there is one value per channel, in training; or `eps` is negative, or 0 in
-            training.
+        ValueError: there is one value per channel, in training, or `eps` is out of its range.
         RuntimeError: a tensor has another number of elements than there are channels.
 
     Source: Ioffe and Szegedy, Batch Normalization, 2015.

@@ -38,9 +38,14 @@ _CHUNKS = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_pol
 
 
 class Samples:
-    """Turns PyTorch's values into ours; what is one tensor there is one tensor here."""
+    """Turns PyTorch's values into ours; what is one tensor there is one tensor here.
 
-    def __init__(self) -> None:
+    Args:
+        device: where tensors that are in the CPU's memory there are here.
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        self._device = device
         self._known: dict[int, tuple[Any, Any]] = {}
         self._bases: dict[tuple[int, torch.dtype], tuple[Any, Any]] = {}
 
@@ -53,7 +58,13 @@ class Samples:
         if isinstance(value, torch.layout):
             return plugrad.strided
         if isinstance(value, torch.device):
-            return plugrad.device(value.type)
+            return plugrad.device(self._device if value.type == "cpu" else value.type)
+        if isinstance(value, str):
+            return self._device if value == "cpu" else value
+        if isinstance(value, torch.nn.TransformerEncoderLayer):
+            return self._encoder_layer(value)
+        if isinstance(value, torch.nn.utils.rnn.PackedSequence):
+            return self._packed(value)
         if isinstance(value, torch.nn.LinearCrossEntropyOptions):
             return plugrad.nn.LinearCrossEntropyOptions(
                 **{name: self.of(getattr(value, name)) for name in _CHUNKS}
@@ -83,11 +94,37 @@ class Samples:
             base = self._memory(plain)
             made = base.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
             made = made.detach()
+        if not tensor.is_meta and self._device != "cpu":
+            made = made.to(self._device)
         if tensor.requires_grad:
             made.requires_grad_(True)
         # With the tensor itself, so that its id stays its own.
         self._known[id(tensor)] = (tensor, made)
         return made
+
+    def _encoder_layer(self, layer: torch.nn.TransformerEncoderLayer) -> plugrad.nn.Module:
+        made = plugrad.nn.TransformerEncoderLayer(
+            layer.self_attn.embed_dim,
+            layer.self_attn.num_heads,
+            layer.linear1.out_features,
+            layer.dropout.p,
+            self.of(layer.activation),
+            layer.norm1.eps,
+            layer.self_attn.batch_first,
+            layer.norm_first,
+            layer.linear1.bias is not None,
+            self._device,
+            dtype_of(layer.linear1.weight),
+        )
+        made.load_state_dict(self.of(layer.state_dict()))
+        return made
+
+    def _packed(self, value: torch.nn.utils.rnn.PackedSequence) -> Any:
+        orders = (value.sorted_indices, value.unsorted_indices)
+        # The sizes stay in the CPU's memory.
+        sizes = plugrad.tensor(value.batch_sizes.tolist())
+        made = plugrad.nn.utils.rnn.PackedSequence
+        return made(self.of(value.data), sizes, *map(self.of, orders))
 
     def _memory(self, tensor: torch.Tensor) -> plugrad.Tensor:
         """What a tensor is a view of, as one row: what shares memory there shares it here."""
