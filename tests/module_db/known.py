@@ -20,9 +20,6 @@ KNOWN: dict[str, dict[str, str]] = {
     },
     "LPPool3d": {"dtype": _POOLING},
     "LocalResponseNorm": {"dtype": _POOLING},
-    "ReLU": {
-        "in-place": "PyTorch refuses complex numbers. `relu` of plugrad does too, `relu_` does not."
-    },
     "SiLU": {"dtype": _GRADIENT},
     "SmoothL1Loss": {"dtype": _LOSS},
     "TransformerDecoderLayer": {"value": _ROUNDING},

@@ -91,11 +91,15 @@ def keep_where_not(drop: Array, grad: Array) -> Array:
     return np.bitwise_and(bits, mask).view(grad.dtype)
 
 
+def _refuse_relu(dtype: Any) -> None:
+    if dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    raise NotImplementedError("clamp is not supported for complex types")
+
+
 def relu(a: Array) -> Any:
     if a.dtype.kind in "bc":
-        if a.dtype.kind == "b":
-            raise RuntimeError("Boolean inputs not supported for relu")
-        raise NotImplementedError("clamp is not supported for complex types")
+        _refuse_relu(a.dtype)
     return np.maximum(a, zero_of(a.dtype))
 
 
@@ -107,6 +111,8 @@ relu.lowered = _lowered_relu  # type: ignore[attr-defined]  # functions take att
 
 
 def relu_(a: Array) -> None:
+    if a.dtype.kind in "bc":
+        _refuse_relu(a.dtype)
     np.maximum(a, zero_of(a.dtype), out=a)
 
 

@@ -20,6 +20,13 @@ _GELU_SCALE: Final = math.sqrt(2.0 / math.pi)
 _GELU_CUBIC: Final = 0.044715
 
 
+def _check_relu(a: Array) -> None:
+    if a.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    if a.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
 def _threshold(xp: Any, a: Array, limit: Any, value: Any) -> Any:
     return xp.where(a <= limit, value, a)
 
@@ -197,13 +204,11 @@ class Activation(Family):
         return checked
 
     def relu(self, a: Array) -> Any:
-        if a.dtype.kind == "b":
-            raise RuntimeError("Boolean inputs not supported for relu")
-        if a.dtype.kind == "c":
-            raise NotImplementedError("clamp is not supported for complex types")
+        _check_relu(a)
         return self.xp.maximum(a, a.dtype.type(0))
 
     def relu_(self, a: Array) -> None:
+        _check_relu(a)
         self.xp.maximum(a, a.dtype.type(0), out=a)
 
     def threshold(self, a: Array, limit: Any, value: Any) -> Any:

@@ -138,8 +138,8 @@ def _without_elements(input: Tensor, weight: Tensor | None, bias: Tensor | None)
     """There is no mean: the running statistics stay, and the gradients of the vectors are 0."""
     result = input.clone()
     if weight is not None:
-        result = result * weight[0]
-    return result if bias is None else result + bias[0]
+        result = result * weight.select(0, 0)
+    return result if bias is None else result + bias.select(0, 0)
 
 
 def max_pool2d(self: Tensor, settings: Pooling) -> Tensor:

@@ -41,9 +41,12 @@ def test_relu_in_place_keeps_what_its_gradient_needs() -> None:
     assert x.grad.tolist() == [0, 1]
 
 
-def test_relu_rejects_bool() -> None:
+@pytest.mark.parametrize("relu", [plugrad.relu, plugrad.relu_])
+def test_relu_rejects_bool_and_complex_numbers(relu: Any) -> None:
     with pytest.raises(RuntimeError, match="Boolean inputs not supported for relu"):
-        plugrad.relu(plugrad.tensor([True]))
+        relu(plugrad.tensor([True]))
+    with pytest.raises(NotImplementedError, match="clamp is not supported for complex types"):
+        relu(plugrad.tensor([-1j]))
 
 
 def test_a_result_does_not_tell_the_input_of_leaky_relu_with_a_negative_slope() -> None:
