@@ -18,6 +18,8 @@ import bundle
 class BuildWithPage(build_py):
     def run(self) -> None:
         bundle.build()
+        # setuptools warns, at length, of a folder of data that no list of packages has.
+        self.packages = [*self.packages, "plugrad_viewer._page"]
         super().run()
 
 
