@@ -63,6 +63,7 @@ ONE_CORE = {
     "tests/core/test_types.py": "compiled",
     "tests/op_db": "compiled",
     "tests/module_db": "compiled",
+    "tests/optim_db": "compiled",
     # Node.js and a browser, which are independent of the core.
     "tests/viewer/browser": "compiled",
     "tests/viewer/test_page_units.py": "compiled",

@@ -360,6 +360,7 @@ def test_repr_lists_the_options() -> None:
         ("Adafactor([p], eps=(-1, 0.1))", ValueError),
         ("Muon([p])", ValueError),
         ("Muon([torch.ones(2, 2)], adjust_lr_fn='other')", ValueError),
+        ("Muon([torch.ones(2, 2)], lr=torch.ones(2))", ValueError),
         ("LBFGS([{'params': [p]}, {'params': [q]}])", ValueError),
         ("SparseAdam([p], eps=0.0)", ValueError),
         ("SparseAdam([p * 0.5j])", ValueError),
@@ -498,3 +499,13 @@ def test_subclasses_as_packages_write_them() -> None:
     )
     with pytest.raises(ValueError, match="required optimization parameter lr"):
         Signs([parameter])
+
+
+def test_the_rate_of_muon_may_be_a_tensor() -> None:
+    found = []
+    for rate in (0.5, plugrad.tensor(0.5)):
+        weight = plugrad.nn.Parameter(plugrad.eye(2))
+        weight.grad = plugrad.ones(2, 2)
+        plugrad.optim.Muon([weight], lr=rate).step()
+        found.append(weight.tolist())
+    assert found[0] == found[1]
