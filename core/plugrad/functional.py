@@ -98,6 +98,9 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     if out is None:
         return found
     result: Any = found
+    if len(matrices) == 1 and isinstance(out, TensorBase):
+        # A copy is converted; products are not.
+        result = result.to(out.dtype)
     written: Any = write_out("chain_matmul", out, result)
     product: Tensor = written
     return product

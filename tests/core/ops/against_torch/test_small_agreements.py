@@ -89,6 +89,26 @@ CALLS: dict[str, Any] = {
         RuntimeError, lambda: lib.chain_matmul(lib.eye(2), lib.eye(2), out=into(lib, "float64"))
     ),
     **{
+        f"chain_matmul of one into {dtype}": lambda lib, dtype=dtype: lib.chain_matmul(
+            lib.eye(2), out=into(lib, dtype)
+        )
+        for dtype in ("float64", "int64")
+    },
+    **{
+        f"{name} beyond {bound}": lambda lib, name=name, bound=bound: getattr(
+            lib.nn.functional, name
+        )(lib.ones(2), bound)
+        for name in ("hardshrink", "softshrink")
+        for bound in (0.5 - 1j, 0.5 + 0j)
+    },
+    **{
+        f"{name} of no {dtype} matrix": lambda lib, name=name, dtype=dtype: getattr(
+            lib.linalg, name
+        )(lib.ones(0, 3, 4, dtype=getattr(lib, dtype)))
+        for name in ("lu", "lu_factor", "lu_factor_ex")
+        for dtype in ("uint8", "int64")
+    },
+    **{
         f"abs of {name} into {dtype}": lambda lib, x=x, dtype=dtype: lib.abs(
             lib.tensor(x), out=into(lib, dtype)
         )

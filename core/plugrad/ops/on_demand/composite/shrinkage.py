@@ -27,12 +27,12 @@ _ALPHA: Final = 1.7580993408473766
 
 
 def hardshrink(self: Tensor, lambd: Any) -> Tensor:
-    prepare.hardshrink(self, lambd)
+    lambd = prepare.hardshrink(self, lambd)[1]
     return self.masked_fill(self.abs() <= lambd, 0)
 
 
 def softshrink(self: Tensor, lambd: Any) -> Tensor:
-    prepare.softshrink(self, lambd)
+    lambd = prepare.softshrink(self, lambd)[1]
     x = widened(self)
     moved = F.where(x > lambd, x - lambd, x + lambd)
     # The product keeps nan, and the sign of 0.

@@ -28,7 +28,8 @@ def lu_factor(A: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     pivots = np.empty((len(LU), k), np.int32)
     which = np.arange(len(LU))
     with np.errstate(all="ignore"):
-        for start in range(0, k, BLOCK):
+        # Integers get here without a matrix only.
+        for start in range(0, k if len(LU) else 0, BLOCK):
             stop = min(start + BLOCK, k)
             for j in range(start, stop):
                 _eliminate(LU, pivots, which, j, stop, pivot)
