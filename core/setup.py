@@ -104,7 +104,7 @@ def finish(sources: Iterable[str], modules: Iterable[str]) -> None:
         word for path in PACKAGE.rglob("*.py") for word in set(re.findall(r"\w+", path.read_text()))
     )
     with without_package():
-        names = ("call_errors", "corrections", "docstrings", "leaner")
+        names = ("call_errors", "corrections", "docstrings", "lean_classes", "leaner")
         changes = [importlib.import_module(f"{PACKAGE.name}.codegen.{name}") for name in names]
 
         def change(source: str) -> None:
@@ -128,6 +128,7 @@ def changed(
     call_errors: Any,
     corrections: Any,
     docstrings: Any,
+    lean_classes: Any,
     leaner: Any,
 ) -> str:
     """A C file with all of the changes.
@@ -147,9 +148,12 @@ def changed(
         text = corrections.rename(text, REPLACED[name])
     if made_of is not None:
         module = ".".join(made_of.relative_to(PACKAGE).with_suffix("").parts)
-        text = leaner.lean(text, lambda each: leaner.only_for_c(each, module, spread))
+        generated = module.startswith("_generated.")
+        text = leaner.lean(text, lambda each: leaner.only_for_c(each, module, spread), generated)
     text = call_errors.reword(name, text)
-    return text if made_of is None else docstrings.describe(text, made_of.read_text())
+    if made_of is None:
+        return text
+    return lean_classes.lean(docstrings.describe(text, made_of.read_text()))
 
 
 def in_parallel(action: Callable[[str], None], items: Sequence[str]) -> None:
@@ -287,9 +291,11 @@ def extensions(commands: Iterable[str]) -> list[Extension]:
     (library,) = [extension for extension in found if extension.name == LIBRARY]
     # A warning of a compiler that mypyc has not met is not a reason to fail an installation.
     flags = [flag for flag in library.extra_compile_args if flag != "-Werror"]
+    # To look for what GCC warns of takes a quarter of the time, and mypyc's C is full of it.
     # Modules live in one library: calls between them need not be open to interposition.
     library.extra_compile_args = [
         *flags,
+        *([] if os.name == "nt" else ["-Wno-all"]),
         *([] if os.name == "nt" else ["-fvisibility=hidden"]),
         *(f"-fno-{name}" for name in NOT_WORTH_IT if is_gcc()),
     ]

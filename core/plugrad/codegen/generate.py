@@ -40,7 +40,7 @@ from plugrad.dispatch.keys import AFTER_AUTOGRAD, BACKEND_SELECT_BIT
 from plugrad.dispatch.local_state import LocalState, current_state
 from plugrad.dtype import FLOATING, DType, dtype_by_name
 from plugrad.errors import OperatorNotFoundError
-from plugrad.dispatch.adapters import BelowAutograd, CompositeKernel, needed_by
+from plugrad.dispatch.adapters import needed_by
 from plugrad.dispatch.operator import Operator, declare_new
 from plugrad.graph.history import (
     any_needs_grad,
@@ -115,12 +115,21 @@ from plugrad.tensor.calls.arguments import (
 )
 from plugrad.tensor.base import TensorBase, needs_grad, sizes_of
 from plugrad.ops.declaration import name_nodes, register_kernels
-from plugrad.tensor.aliasing.alias_kernels import InplaceViewKernel, MutationKernel, ViewKernel
+from plugrad.ops.running import (
+    is_composed,
+    is_recorded,
+    run,
+    run_factory,
+    run_inplace,
+    run_numbers,
+    run_scaled_numbers,
+    run_scaled_tensors,
+    run_tensors,
+    run_unary,
+    run_view,
+)
 from plugrad.tensor.calls.elementwise import operands
-from plugrad.tensor.calls.kernel_factory import BackendSelectKernel
 from plugrad.tensor.calls.foreign_operands import foreign_operand, operand_of_array
-from plugrad.tensor.calls.elementwise_kernels import BinaryKernel, UnaryKernel
-from plugrad.tensor.calls.kernels import RawKernel
 from plugrad.tensor.calls.memory_options import check_memory
 from plugrad.tensor.calls.outputs import accumulated_dtype, compute_into, like_out
 from plugrad.tensor.creation.from_data import tensor_first
@@ -228,7 +237,7 @@ def generate_family(
             formula.code = _qualify(formula, formula_functions)
         if formulas:
             if entry.node_owner is entry:
-                emit_node(out, entry, formulas, names[entry.schema.full_name])
+                emit_node(out, entry, formulas)
             emit_autograd_kernel(out, entry, formulas)
     for entry in entries:
         emit_call(out, entry)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from plugrad.codegen.formula import Formula, analyse, local_name
 from plugrad.codegen.model import ELEMENTWISE, INPLACE_VIEW, Entry
 from plugrad.codegen.signature import default_source, native_type, returns_one_tensor
@@ -27,7 +25,7 @@ def function_of(entry: Entry, part: str) -> str:
     return f"{'prepare' if part == 'prepare' else 'composite'}.{getattr(entry, part)}"
 
 
-def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> None:
+def emit_node(out: Source, entry: Entry, formulas: list[Formula]) -> None:
     """The node class: saved values, `apply`, `release_variables`."""
     saved = _saved_tensors(entry, formulas)
     results = _saved_outputs(formulas)
@@ -56,9 +54,6 @@ def emit_node(out: Source, entry: Entry, formulas: list[Formula], name: str) -> 
                 out.line(f"self.with_{attribute}: Any = None")
             for argument in counted:
                 out.line(f"self.count_{argument}: i64 = 0")
-        out.line()
-        with out.block("def name(self) -> str:"):
-            out.line(f"return {name!r}")
         out.line()
         header = "def apply(self, grads: list[TensorBase | None]) -> list[TensorBase | None]:"
         with out.block(header):
@@ -284,7 +279,6 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
     arguments = entry.schema.arguments
     names = [argument.name for argument in arguments]
     inputs = differentiable_arguments(entry)
-    op = f"OP_{entry.identifier}"
     single = returns_one_tensor(entry)
     inplace = entry.schema.is_inplace
     returned = "TensorBase" if single else "Any"
@@ -298,63 +292,55 @@ def emit_autograd_kernel(out: Source, entry: Entry, formulas: list[Formula]) -> 
     out.line()
     parameters = f"state: LocalState, keyset: i64, {typed}"
     with out.block(f"def record_{entry.identifier}({parameters}) -> {returned}:"):
-        out.line(f"node: {node_class_name(entry)} | None = None")
+        run = _run(entry, "keyset & AFTER_AUTOGRAD", "True")
+        result = f'cast("TensorBase", {run})' if single else run
         wanted = " or ".join(_needs_grad(argument) for argument in inputs)
         if inplace and entry.structure != INPLACE_VIEW:
             # Integers have no gradient, whatever is written to them.
             wanted = f"({wanted}) and self.dtype.category >= FLOATING"
-        with out.block(f"if state.grad_enabled and ({wanted}):"):
+        with out.block(f"if not (state.grad_enabled and ({wanted})):"):
+            out.line(f"return {result}")
+        if inplace:
+            out.line("check_inplace(self)")
+        out.line("number = state.sequence_nr")
+        out.line("state.sequence_nr = number + 1")
+        out.line(f"node = {node_class_name(entry)}(number)")
+        _emit_edges(out, inputs, _counts_number(entry))
+        _emit_saves(out, entry, formulas)
+        out.line(f"out: {returned} = {result}")
+        _emit_history(out, entry, formulas)
+        for number in _saved_outputs(formulas):
+            output = "out" if single else f"out[{number}]"
             if inplace:
-                out.line("check_inplace(self)")
-            out.line("number = state.sequence_nr")
-            out.line("state.sequence_nr = number + 1")
-            out.line(f"made = {node_class_name(entry)}(number)")
-            out.line("node = made")
-            _emit_edges(out, inputs, _counts_number(entry))
-            _emit_saves(out, entry, formulas)
-        out.line("below = keyset & AFTER_AUTOGRAD")
-        tuple_of = "(" + ", ".join(names) + ",)"
-        with out.block("if state.trace is not None:"):
-            out.line(f"out: {returned} = state.redispatch_traced({op}, below, {tuple_of})")
-        with out.block("else:"):
-            out.line(f"kernel: Any = {op}.lookup_below(below)")
-            kind, call = _direct_kernel(entry, "below")
-            with out.block(f"if isinstance(kernel, {kind}):"):
-                out.line(f"out = kernel.{call}")
-            if entry.explicit and kind != "ViewKernel":
-                with out.block("elif isinstance(kernel, BelowAutograd):"):
-                    out.line(f"out = kernel.compute({tuple_of})")
-            with out.block("else:"):
-                out.line(f"out = kernel(below{passed})")
-        with out.block("if node is not None:"):
-            _emit_history(out, entry, formulas)
-            for number in _saved_outputs(formulas):
-                output = "out" if single else f"out[{number}]"
-                if inplace:
-                    output = "self"
-                field = _result_field(entry, number)
-                out.line(f"node.{field} = SavedVariable({output}, {number})")
+                output = "self"
+            out.line(f"node.{_result_field(entry, number)} = SavedVariable({output}, {number})")
         out.line("return out")
 
 
-def _direct_kernel(entry: Entry, below: str) -> tuple[str, str]:
-    """The class of kernel that usually comes next, and how it is called natively; `below` is the
-    variable of the key set that it is called with."""
+def _run(entry: Entry, keyset: str, below: str) -> str:
+    """The call that runs the kernel; see plugrad/ops/running.py.
+
+    Args:
+        keyset: source of the key set.
+        below: source of whether autograd redispatches.
+    """
     arguments = entry.schema.arguments
     names = [argument.name for argument in arguments]
-    if entry.schema.is_inplace:
+    beginning = f"state, OP_{entry.identifier}, {keyset}, {below}, "
+    listed = ", ".join(names)
+    gathered = f"({listed}{',' if names else ''})"
+    if entry.schema.is_inplace and not arguments[0].type.is_list:
         others = "".join(f"{name}, " for name in names[1:])
-        kind = "InplaceViewKernel" if entry.structure == INPLACE_VIEW else "MutationKernel"
-        return kind, f"compute(state, {below}, {names[0]}, ({others}))"
+        return f"run_inplace({beginning}{names[0]}, ({others}))"
     if entry.structure == "unary":
-        return "UnaryKernel", f"compute({names[0]})"
+        return f"run_unary({beginning}{listed})"
     if entry.structure and entry.structure != ELEMENTWISE:
         both = [argument.type.base for argument in arguments[:2]] == ["Tensor"] * 2
-        method = "compute_tensors" if both else "compute"
-        return "BinaryKernel", f"{method}({', '.join(names)})"
+        kind = f"{'scaled_' if len(names) > 2 else ''}{'tensors' if both else 'numbers'}"
+        return f"run_{kind}({beginning}{listed})"
     if entry.schema.is_view and not entry.composite:
-        return "ViewKernel", f"compute(state, {below}, ({', '.join(names)},))"
-    return "RawKernel", f"compute(({', '.join(names)},))"
+        return f"run_view({beginning}{gathered})"
+    return f"run({beginning}{gathered})"
 
 
 def _needs_grad(argument: Argument) -> str:
@@ -369,9 +355,9 @@ def _emit_edges(out: Source, inputs: list[Argument], counts_number: bool) -> Non
     if not any(argument.type.is_list for argument in inputs):
         for position, argument in enumerate(inputs):
             function = "link_optional" if argument.type.optional else "link"
-            out.line(f"wanted{position} = {function}(made, {argument.name})")
+            out.line(f"wanted{position} = {function}(node, {argument.name})")
         if counts_number:
-            out.line("made._append_edge(None, 0)")
+            out.line("node._append_edge(None, 0)")
         return
     out.line("edge_list: list[Edge] = []")
     for argument in inputs:
@@ -379,11 +365,11 @@ def _emit_edges(out: Source, inputs: list[Argument], counts_number: bool) -> Non
         if argument.type.is_list:
             out.line(f"for item in {name}:")
             out.line("    edge_list.append(optional_edge(item))")
-            out.line(f"made.count_{name} = len({name})")
+            out.line(f"node.count_{name} = len({name})")
         else:
             out.line(f"edge_list.append(optional_edge({name}))")
     out.line("edges = tuple(edge_list)")
-    out.line("made._set_next_edges(edges)")
+    out.line("node._set_next_edges(edges)")
 
 
 def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
@@ -396,14 +382,14 @@ def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
         needed = {user for formula in users for user in formula.inputs}
         argument = by_name[name]
         if argument.type.is_list:
-            save = f"made.saved_{name} = save_list({name})"
+            save = f"node.saved_{name} = save_list({name})"
         elif entry.schema.is_inplace and name == "self":
-            save = f"made.saved_{name} = SavedVariable(copy_of(self))"
+            save = f"node.saved_{name} = SavedVariable(copy_of(self))"
         else:
             ending = "_optional" if argument.type.optional else ""
             save = (
-                f"made.saved_{name} = keep{ending}({name})\n"
-                f"made.stamp_{name} = stamp_of{ending}({name})"
+                f"node.saved_{name} = keep{ending}({name})\n"
+                f"node.stamp_{name} = stamp_of{ending}({name})"
             )
         if has_lists or needed == {a.name for a in inputs}:
             out.lines(save)
@@ -426,9 +412,9 @@ def _emit_saves(out: Source, entry: Entry, formulas: list[Formula]) -> None:
             value = f"None if {name} is None else {read.format(name)}"
         else:
             value = read.format(name)
-        out.line(f"made.with_{name}_{attribute} = {value}")
+        out.line(f"node.with_{name}_{attribute} = {value}")
     for name in _saved_scalars(formulas):
-        out.line(f"made.with_{name} = {name}")
+        out.line(f"node.with_{name} = {name}")
 
 
 def _emit_history(out: Source, entry: Entry, formulas: list[Formula]) -> None:
@@ -466,60 +452,28 @@ def emit_call(out: Source, entry: Entry) -> None:
     with out.block(f"def call_{entry.identifier}({typed}) -> {returned}:"):
         out.line("state = current_state()")
         out.line(f"keyset = ({_keyset(entry)} | state.included) & state.kept")
-        tuple_of = "(" + ", ".join(names) + ("," if names else "") + ")"
-        call = _Call(entry, op, "".join(f", {name}" for name in names), tuple_of)
-        with out.block("if state.trace is not None:"):
-            out.line(f"result: Any = state.call_traced({op}, keyset, {tuple_of})")
-        with out.block("else:"):
-            _emit_lookup(out, call)
-        out.line(f'return cast("{returned}", result)' if returned != "Any" else "return result")
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What is called: the operator, and its arguments behind the key set and as a tuple."""
-
-    entry: Entry
-    op: str
-    passed: str
-    tuple_of: str
-
-
-def _emit_lookup(out: Source, call: _Call) -> None:
-    """Look the kernel up and call it, natively if it has the usual class."""
-    entry, op = call.entry, call.op
-    unknown = f"result = kernel(keyset{call.passed})"
-    if entry.derivatives:
-        # The generated kernel is called natively; any other has taken its place in the table.
-        out.line(f"kernel: Any = {op}.lookup_unless_recorded(keyset)")
-        with out.block("if kernel is None:"):
-            out.line(f"result = record_{entry.identifier}(state, keyset{call.passed})")
-    elif entry.is_factory:
-        out.line(f"kernel: Any = {op}.lookup(keyset)")
-        with out.block("if isinstance(kernel, BackendSelectKernel):"):
-            out.line(f"result = kernel.compute(state, {call.tuple_of})")
-    elif entry.composite and entry.functional is None:
-        # A function of the core, unless something else has taken its place in the table.
-        given = ", ".join(
-            f'cast("Any", {a.name})' if a.type.base == "Tensor" else a.name
-            for a in entry.schema.arguments
-        )
-        out.line(f"kernel: Any = {op}.lookup(keyset)")
-        with out.block("if isinstance(kernel, CompositeKernel):"):
-            with out.block("try:"):
-                out.line(f"result = {function_of(entry, 'composite')}({given})")
-            with out.block("except OperatorNotFoundError as error:"):
-                out.line(f"raise needed_by({op}, error) from None")
-    else:
-        out.line(f"kernel: Any = {op}.lookup(keyset)")
-        kind, compute = _direct_kernel(entry, "keyset")
-        with out.block(f"if isinstance(kernel, {kind}):"):
-            out.line(f"result = kernel.{compute}")
-        if entry.explicit and kind == "RawKernel":
-            with out.block("elif isinstance(kernel, BelowAutograd):"):
-                out.line(f"result = kernel.compute({call.tuple_of})")
-    with out.block("else:"):
-        out.line(unknown)
+        result = f'cast("{returned}", {{}})' if returned != "Any" else "{}"
+        if entry.derivatives:
+            # The generated kernel is called natively, unless another has taken its place.
+            recorded = f"record_{entry.identifier}({', '.join(['state', 'keyset', *names])})"
+            with out.block(f"if is_recorded(state, {op}, keyset):"):
+                out.line(f"return {result.format(recorded)}")
+        elif entry.composite and entry.functional is None and not entry.is_factory:
+            # A function of the core, unless something else has taken its place in the table.
+            given = ", ".join(
+                f'cast("Any", {a.name})' if a.type.base == "Tensor" else a.name for a in arguments
+            )
+            composed = f"{function_of(entry, 'composite')}({given})"
+            with out.block(f"if is_composed(state, {op}, keyset):"):
+                with out.block("try:"):
+                    out.line(f"return {result.format(composed)}")
+                with out.block("except OperatorNotFoundError as error:"):
+                    out.line(f"raise needed_by({op}, error) from None")
+        if entry.is_factory:
+            given = f"({', '.join(names)}{',' if names else ''})"
+            out.line(f"return {result.format(f'run_factory(state, {op}, keyset, {given})')}")
+        else:
+            out.line(f"return {result.format(_run(entry, 'keyset', 'False'))}")
 
 
 def _trails(arguments: tuple[Argument, ...], index: int) -> bool:

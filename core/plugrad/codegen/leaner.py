@@ -2,6 +2,8 @@
 
 * A check at each use of a `Final` name that it has its value, with an exception if not. Modules run
   from top to bottom before their functions are called.
+* In generated modules, a check at each use of a tensor's key set that it has one. A tensor that was
+  made without contents has none, but then it lacks the other fields, too.
 * In each call that adds a line to a traceback, the arguments that are the same in the whole file:
   a function of the file has them.
 * Functions that Python calls to enter the C of a function which only C calls.
@@ -16,14 +18,23 @@ from collections.abc import Callable, Mapping
 
 _LOADED = r"(?P<load>    cpy_r_r\d+ = CPyStatic_\w+;\n)"
 _UNSET = r'    PyErr_SetString\(PyExc_NameError, "value for final name '
-# The two ways to write the check: the exception behind it, or before what comes next.
+# The two ways to write the check: the exception elsewhere, or before what comes next.
 _CHECK = re.compile(
     rf"{_LOADED}    if \(unlikely\(cpy_r_r\d+ == NULL\)\) \{{\n"
     r"        goto CPyL\d+;\n    \} else\n"
-    rf"        goto (?P<next>CPyL\d+);\n(?=CPyL\d+: ;\n{_UNSET})"
+    r"        goto (?P<next>CPyL\d+);\n"
 )
 _SHORT_CHECK = re.compile(
     rf"{_LOADED}    if \(likely\(cpy_r_r\d+ != NULL\)\) goto (?P<next>CPyL\d+);\n(?={_UNSET})"
+)
+
+# A number may be the one that stands for no value: then mypyc asks whether there is an exception.
+_KEY_SET = re.compile(
+    r"(?P<load>    (?P<it>cpy_r_\w+) = .*->__keyset;\n)"
+    r"    if \(unlikely\((?P=it) == -113\) && .*\{\n        PyErr_SetString.*\n    \}\n"
+    r"    (?P<none>cpy_r_\w+) = (?P=it) == -113;\n"
+    r"    if \(unlikely\((?P=none)\)\) "
+    r"(?:goto CPyL\d+;\n|\{\n        goto CPyL\d+;\n    \} else\n(?P<go>        goto CPyL\d+;\n))"
 )
 
 _TRACE = re.compile(
@@ -63,16 +74,19 @@ _WRAPPER = "        PyObject *"
 _WRAPPER_END = "\n        }\n"
 
 
-def lean(text: str, unused: Callable[[str], bool]) -> str:
+def lean(text: str, unused: Callable[[str], bool], generated: bool = False) -> str:
     """A C file of mypyc's without what is not needed.
 
     Args:
         text: the C file.
+        generated: whether its module is generated: only then key sets are not checked.
         unused: whether no Python code uses the module's function with this name. Those that C
             passes on as objects are found here.
     """
     text = _CHECK.sub(r"\g<load>    goto \g<next>;\n", text)
     text = _SHORT_CHECK.sub(r"\g<load>    goto \g<next>;\n", text)
+    if generated:
+        text = _KEY_SET.sub(lambda found: found["load"] + (found["go"] or ""), text)
     text = _without_entries(text, unused)
     return _with_traces(text)
 

@@ -82,16 +82,6 @@ class LocalState:
         self.host_numbers: bool = False
         self.scopes: list[Any] = []
 
-    def call_traced(self, op: Any, keyset: i64, args: tuple[object, ...]) -> Any:
-        """Call an operator while there is a listener."""
-        assert self.trace is not None
-        return self.trace.dispatch("call", op, keyset, args)
-
-    def redispatch_traced(self, op: Any, keyset: i64, args: tuple[object, ...]) -> Any:
-        """Redispatch an operator while there is a listener."""
-        assert self.trace is not None
-        return self.trace.dispatch("redispatch", op, keyset, args)
-
 
 @final
 class _ForNewThreads:

@@ -151,13 +151,6 @@ class Operator:
             return last.kernel
         return self._look_up(keyset, 0)
 
-    def lookup_unless_recorded(self, keyset: i64) -> Any:
-        """`lookup` for generated code, which calls the kernel that records natively: None for
-        that."""
-        last = self._last_call
-        kernel = last.kernel if last.keyset == keyset else self._look_up(keyset, 0)
-        return None if kernel is self.autograd_kernel else kernel
-
     def lookup_below(self, keyset: i64) -> Any:
         """`lookup` for a redispatch from autograd, which uses other key sets than calls do."""
         last = self._last_below

@@ -15,6 +15,8 @@ pytest.importorskip("mypyc", reason="mypyc is needed to build only")
 SOURCE = """
 from typing import Final
 
+from mypy_extensions import i64
+
 LIMIT: Final = object()
 TABLE: Final = [len]
 
@@ -35,6 +37,15 @@ def double(value: object) -> int:
 
 
 CHOSEN: Final = {"named": _named}
+
+
+class Tensor:
+    # Made elsewhere: mypyc does not see that each has one.
+    _keyset: i64
+
+
+def both(a: Tensor, b: Tensor) -> i64:
+    return a._keyset | b._keyset
 """
 
 
@@ -74,6 +85,18 @@ def test_final_names_are_not_checked_at_each_use(written: str) -> None:
     assert CHECK.findall(found) == []
     loads = r"= CPyStatic_checked___(?:LIMIT|TABLE);\n    goto CPyL"
     assert len(re.findall(loads, found)) == len(CHECK.findall(written))
+
+
+def test_key_sets_are_not_checked_in_generated_modules(written: str) -> None:
+    checked = "attribute '_keyset' of 'Tensor' undefined"
+    uses = len(re.findall(r"^    cpy_r_\w+ = .*->__keyset;$", written, re.M))
+    assert uses == 2
+    for generated in (False, True):
+        found = lean(written, private, generated)
+        body = found[found.index(" CPyDef_checked___both(") :]
+        body = body[body.index("{\n") : body.index("\n}\n")]
+        assert len(re.findall(r"^    cpy_r_\w+ = .*->__keyset;$", body, re.M)) == uses
+        assert body.count(checked) == (0 if generated else uses)
 
 
 def test_tracebacks_have_functions_of_the_file(written: str) -> None:
