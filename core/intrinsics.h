@@ -13,4 +13,17 @@ extern PyTypeObject *plugrad_tensor_class;
 #define PLUGRAD_IS_TENSOR(value, native) \
     (Py_TYPE(value) == plugrad_tensor_class || PyObject_TypeCheck(value, native))
 
+/* Most fields of most nodes are None. The collector, which visits each node of a graph several times
+   while the graph is built, need not be called for that. */
+#undef Py_VISIT
+#define Py_VISIT(field)                                                                            \
+    do {                                                                                           \
+        if ((field) && (PyObject *)(field) != Py_None) {                                           \
+            int visited = visit((PyObject *)(field), arg);                                         \
+            if (visited) {                                                                         \
+                return visited;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
 #endif

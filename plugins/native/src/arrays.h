@@ -8,6 +8,7 @@
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include "memory.h"
 #include "threads.h"
 
 /* From so many elements on other threads may run meanwhile. */
@@ -112,9 +113,48 @@ static PyArrayObject *gradient_like(PyObject *given, PyArrayObject *other)
     return (PyArrayObject *)PyArray_NewCopy(a, NPY_CORDER);
 }
 
+/* Bytes of an array of a shape; 0 if there are too many to count. */
+static size_t bytes_of(int ndim, const npy_intp *shape, size_t itemsize)
+{
+    npy_intp count = PyArray_OverflowMultiplyList(shape, ndim);
+    return count < 0 || (size_t)count > SIZE_MAX / itemsize ? 0 : (size_t)count * itemsize;
+}
+
+/* Contiguous. */
 static PyArrayObject *new_array(int ndim, const npy_intp *shape, int type)
 {
-    return (PyArrayObject *)PyArray_SimpleNew(ndim, (npy_intp *)shape, type);
+    PyObject *made;
+    WITH_MEMORY(bytes_of(ndim, shape, type == NPY_FLOAT ? 4 : 8), made,
+                PyArray_SimpleNew(ndim, (npy_intp *)shape, type));
+    return (PyArrayObject *)made;
+}
+
+static PyArrayObject *new_zeros(int ndim, const npy_intp *shape, int type)
+{
+    PyObject *made;
+    WITH_MEMORY(bytes_of(ndim, shape, type == NPY_FLOAT ? 4 : 8), made,
+                PyArray_ZEROS(ndim, (npy_intp *)shape, type, 0));
+    return (PyArrayObject *)made;
+}
+
+/* Of the dtype of an array. */
+static PyArrayObject *new_of(PyArrayObject *like, int ndim, const npy_intp *shape)
+{
+    PyObject *made;
+    PyArray_Descr *dtype = PyArray_DESCR(like);
+    Py_INCREF(dtype);
+    WITH_MEMORY(bytes_of(ndim, shape, (size_t)PyArray_ITEMSIZE(like)), made,
+                PyArray_Empty(ndim, (npy_intp *)shape, dtype, 0));
+    return (PyArrayObject *)made;
+}
+
+/* Of the memory layout of an array. */
+static PyArrayObject *new_in_order_of(PyArrayObject *like)
+{
+    PyObject *made;
+    WITH_MEMORY((size_t)PyArray_NBYTES(like), made,
+                PyArray_NewLikeArray(like, NPY_KEEPORDER, NULL, 0));
+    return (PyArrayObject *)made;
 }
 
 static PyArrayObject *new_like(PyArrayObject *a)

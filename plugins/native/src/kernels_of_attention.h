@@ -211,9 +211,9 @@ static PyObject *attention(PyObject *module, PyObject *const *args, Py_ssize_t c
 
 static PyArrayObject *zeros_if(PyObject *wanted, PyArrayObject *like)
 {
-    return wanted == Py_True ? (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(like), PyArray_DIMS(like),
-                                                              PyArray_TYPE(like), 0)
-                             : NULL;
+    return wanted == Py_True
+               ? new_zeros(PyArray_NDIM(like), PyArray_DIMS(like), PyArray_TYPE(like))
+               : NULL;
 }
 
 /* grad, query, key, value, mask, out, logsumexp, causal, scale, wanted */

@@ -110,7 +110,7 @@ static PyObject *batch_norm(PyObject *module, PyObject *const *args, Py_ssize_t 
     w.running_mean = given[2] == NULL ? NULL : DATA(given[2]);
     w.running_var = given[3] == NULL ? NULL : DATA(given[3]);
     npy_intp kept = w.training ? w.channels : 0;
-    PyArrayObject *out = (PyArrayObject *)PyArray_NewLikeArray(x, NPY_KEEPORDER, NULL, 0);
+    PyArrayObject *out = new_in_order_of(x);
     PyArrayObject *mean = new_array(1, &kept, PyArray_TYPE(x));
     PyArrayObject *rstd = new_array(1, &kept, PyArray_TYPE(x));
     if (out != NULL && mean != NULL && rstd != NULL) {
@@ -160,8 +160,8 @@ static PyObject *batch_norm_backward(PyObject *module, PyObject *const *args, Py
             parts[part] = Py_NewRef(Py_None);
             continue;
         }
-        parts[part] = part == 0 ? PyArray_NewLikeArray(x, NPY_KEEPORDER, NULL, 0)
-                                : (PyObject *)new_array(1, &w.channels, PyArray_TYPE(x));
+        parts[part] = (PyObject *)(part == 0 ? new_in_order_of(x)
+                                             : new_array(1, &w.channels, PyArray_TYPE(x)));
         complete &= parts[part] != NULL;
         made[part] = parts[part] == NULL ? NULL : DATA((PyArrayObject *)parts[part]);
     }

@@ -66,8 +66,7 @@ static void copy_rows(const void *from, void *to, const npy_int64 *index, npy_in
 static PyObject *rows_of(PyArrayObject *a, int dim, PyArrayObject *index, int ndim,
                          npy_intp *shape)
 {
-    Py_INCREF(PyArray_DESCR(a));
-    PyArrayObject *out = (PyArrayObject *)PyArray_Empty(ndim, shape, PyArray_DESCR(a), 0);
+    PyArrayObject *out = new_of(a, ndim, shape);
     if (out != NULL && PyArray_SIZE(out) > 0) {
         npy_intp bytes = product(a, dim + 1, PyArray_NDIM(a)) * PyArray_ITEMSIZE(a);
         RELEASING_LOCK(PyArray_SIZE(out),

@@ -40,8 +40,7 @@ static PyObject *join(PyObject *const *args, Py_ssize_t given, int is_new)
         shape[d] = is_new && d == dim ? 0 : PyArray_DIM(first, source++);
     }
     shape[dim] = total;
-    Py_INCREF(dtype);
-    PyArrayObject *out = (PyArrayObject *)PyArray_Empty(ndim, shape, dtype, 0);
+    PyArrayObject *out = new_of(first, ndim, shape);
     npy_intp size = out == NULL ? 0 : PyArray_SIZE(out);
     if (size == 0) {
         return (PyObject *)out;

@@ -80,7 +80,7 @@ static PyObject *nll_loss_backward(PyObject *module, PyObject *const *args, Py_s
         PyErr_Clear();
         return declined();
     }
-    PyArrayObject *out = (PyArrayObject *)PyArray_ZEROS(2, PyArray_DIMS(x), PyArray_TYPE(x), 0);
+    PyArrayObject *out = new_zeros(2, PyArray_DIMS(x), PyArray_TYPE(x));
     if (out == NULL) {
         return NULL;
     }

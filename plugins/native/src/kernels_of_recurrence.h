@@ -1,5 +1,6 @@
 /* All steps of a recurrent layer in one direction, and their gradients. Sequences of a batch that
-   have different lengths are left to the next kernel. NumPy's BLAS computes the products. */
+   have different lengths are left to the next kernel. NumPy's BLAS computes the products of many
+   rows. For few, it would take longer to lay out the weight anew at each step than to multiply. */
 
 #ifndef PLUGRAD_KERNELS_OF_RECURRENCE_H
 #define PLUGRAD_KERNELS_OF_RECURRENCE_H
@@ -57,14 +58,6 @@ static int layer_from(PyArrayObject *hx, PyArrayObject *w_hh, PyObject *sizes, P
            is_sized(w_hh, layer->kinds * layer->step.width, layer->step.width);
 }
 
-/* The rows of one step. */
-static PyObject *rows_at(PyArrayObject *a, const Layer *layer, npy_intp time)
-{
-    Layout made = layout_of(a);
-    made.shape[0] = layer->step.rows;
-    return view_of(a, &made, time * layer->step.rows * PyArray_STRIDE(a, 0));
-}
-
 static void *row_data(PyArrayObject *a, const Layer *layer, npy_intp time, npy_intp planes)
 {
     return (char *)DATA(a) + time * planes * layer->step.rows * PyArray_STRIDE(a, 0);
@@ -76,11 +69,63 @@ static npy_intp time_of(const Layer *layer, npy_intp n)
     return layer->reverse ? layer->times - 1 - n : n;
 }
 
-/* out = a @ b; whether that worked. Takes a reference to `a`, which may be NULL. */
-static int multiply(PyObject *a, PyObject *b, PyArrayObject *out)
+/* Rows of a batch up to which the weight is laid out once for all steps, and the multiplications of a
+   step up to which that is so although BLAS may use several threads. */
+#define FEW_ROWS 48
+#define FEW_OF_A_STEP (1 << 21)
+
+/* The weight of a layer as its steps multiply by it; `panels` is NULL if BLAS does. */
+typedef struct {
+    PyArrayObject *matrix, *panels;
+} Weight;
+
+/* The weight, transposed for the steps forward; whether there was memory for it. */
+static int weight_from(PyArrayObject *w_hh, int turned, const Layer *layer, Weight *made)
 {
-    PyObject *found = a == NULL ? NULL : PyArray_MatrixProduct2(a, b, out);
-    Py_XDECREF(a);
+    made->panels = NULL;
+    made->matrix = turned ? (PyArrayObject *)PyArray_Transpose(w_hh, NULL)
+                          : (PyArrayObject *)Py_NewRef(w_hh);
+    if (made->matrix == NULL) {
+        return 0;
+    }
+    npy_intp products = layer->step.rows * PyArray_SIZE(w_hh);
+    if (layer->step.rows > FEW_ROWS ||
+        (products > FEW_OF_A_STEP && threads_for(products, SHARED) > 1)) {
+        return 1;
+    }
+    npy_intp inner = PyArray_DIM(made->matrix, 0), columns = PyArray_DIM(made->matrix, 1);
+    npy_intp size = (npy_intp)PyArray_ITEMSIZE(w_hh), most = (columns + 15) / 16 * 16 * inner;
+    made->panels = new_array(1, &most, PyArray_TYPE(w_hh));
+    if (made->panels == NULL) {
+        return 0;
+    }
+    OF_TYPE(w_hh, to_panels)(DATA(made->matrix), PyArray_STRIDE(made->matrix, 0) / size,
+                             PyArray_STRIDE(made->matrix, 1) / size, inner, columns,
+                             DATA(made->panels));
+    return 1;
+}
+
+static void drop_weight(Weight *weight)
+{
+    Py_XDECREF(weight->matrix);
+    Py_XDECREF(weight->panels);
+}
+
+/* out = the rows of a step in `a` @ the weight; whether that worked. */
+static int multiply(PyArrayObject *a, npy_intp row, const Weight *weight, PyArrayObject *out)
+{
+    npy_intp rows = PyArray_DIM(out, 0), inner = PyArray_DIM(a, 1);
+    if (weight->panels != NULL) {
+        OF_TYPE(a, multiply_panels)((char *)DATA(a) + row * PyArray_STRIDE(a, 0), rows, inner,
+                                    DATA(weight->panels), PyArray_DIM(out, 1), DATA(out));
+        return 1;
+    }
+    Layout view = layout_of(a);
+    view.shape[0] = rows;
+    PyObject *given = view_of(a, &view, row * PyArray_STRIDE(a, 0));
+    PyObject *found =
+        given == NULL ? NULL : PyArray_MatrixProduct2(given, (PyObject *)weight->matrix, out);
+    Py_XDECREF(given);
     Py_XDECREF(found);
     return found != NULL;
 }
@@ -100,7 +145,7 @@ static PyObject *copy_of_step(const void *data, const Layer *layer, int type)
 static PyArrayObject *start_of(PyObject *given, PyArrayObject *like)
 {
     if (given == Py_None) {
-        return (PyArrayObject *)PyArray_ZEROS(2, PyArray_DIMS(like), PyArray_TYPE(like), 0);
+        return new_zeros(2, PyArray_DIMS(like), PyArray_TYPE(like));
     }
     PyArrayObject *grad = gradient_like(given, like);
     PyArrayObject *made = grad == NULL ? NULL : (PyArrayObject *)PyArray_NewCopy(grad, NPY_CORDER);
@@ -137,14 +182,14 @@ static int run_forward(Layer *layer, PyArrayObject *gates, PyArrayObject *hx, Py
 {
     npy_intp shape[] = {layer->step.rows, layer->kinds * layer->step.width};
     PyArrayObject *product = new_array(2, shape, PyArray_TYPE(gates));
-    PyObject *turned = PyArray_Transpose(w_hh, NULL);
-    int done = product != NULL && turned != NULL;
-    PyObject *hidden = Py_NewRef(hx);
+    PyArrayObject *hidden = hx;
+    Weight weight = {NULL, NULL};
+    npy_intp row = 0;
+    int done = product != NULL && weight_from(w_hh, 1, layer, &weight);
     layer->step.before = first;
     for (npy_intp n = 0; done && n < layer->times; n++) {
         npy_intp time = time_of(layer, n);
-        done = multiply(hidden, turned, product);
-        hidden = NULL;
+        done = multiply(hidden, row, &weight, product);
         if (done && bias != NULL) {
             OF_TYPE(gates, add_row)(DATA(product), DATA(bias), shape[0], shape[1]);
         }
@@ -156,13 +201,12 @@ static int run_forward(Layer *layer, PyArrayObject *gates, PyArrayObject *hx, Py
             run_step(layer);
             layer->step.before = of_cell ? (char *)layer->step.planes + 5 * PyArray_NBYTES(hx)
                                          : layer->step.out;
-            hidden = rows_at(output, layer, time);
-            done = hidden != NULL;
+            hidden = output;
+            row = time * layer->step.rows;
         }
     }
-    Py_XDECREF(hidden);
     Py_XDECREF(product);
-    Py_XDECREF(turned);
+    drop_weight(&weight);
     return done;
 }
 
@@ -254,10 +298,11 @@ static PyObject *lstm_layer_backward(PyObject *module, PyObject *const *args, Py
     PyArrayObject *to_hidden = start_of(args[1], hx), *to_cell = start_of(args[2], hx);
     PyArrayObject *to_gates = NULL;
     PyObject *to_weight = NULL;
+    Weight weight = {NULL, NULL};
     int done = (grad != NULL || args[0] == Py_None) && to_hidden != NULL && to_cell != NULL;
     if (done) {
         to_gates = new_array(2, shape, PyArray_TYPE(output));
-        done = to_gates != NULL;
+        done = to_gates != NULL && weight_from(w_hh, 0, &layer, &weight);
     }
     const char *cells = (const char *)DATA(kept) + 5 * PyArray_NBYTES(hx);
     for (npy_intp n = 0; done && n < layer.times; n++) {
@@ -269,8 +314,9 @@ static PyObject *lstm_layer_backward(PyObject *module, PyObject *const *args, Py
         layer.step.to_cell = DATA(to_cell);
         layer.step.out = row_data(to_gates, &layer, time, 1);
         run_step(&layer);
-        done = multiply(rows_at(to_gates, &layer, time), (PyObject *)w_hh, to_hidden);
+        done = multiply(to_gates, time * layer.step.rows, &weight, to_hidden);
     }
+    drop_weight(&weight);
     if (done && PyTuple_GET_ITEM(args[10], 3) == Py_True) {
         to_weight = weight_gradient(to_gates, hx, output, &layer);
         done = to_weight != NULL;
@@ -313,12 +359,14 @@ static PyObject *gru_layer_backward(PyObject *module, PyObject *const *args, Py_
     PyArrayObject *to_hidden = start_of(args[1], hx);
     PyArrayObject *to_gates = NULL, *to_product = NULL, *onward = NULL;
     PyObject *to_weight = NULL, *to_bias = NULL;
+    Weight weight = {NULL, NULL};
     int done = (grad != NULL || args[0] == Py_None) && to_hidden != NULL;
     if (done) {
         to_gates = new_array(2, shape, type);
         to_product = new_array(2, shape, type);
         onward = new_like(hx);
-        done = to_gates != NULL && to_product != NULL && onward != NULL;
+        done = to_gates != NULL && to_product != NULL && onward != NULL &&
+               weight_from(w_hh, 0, &layer, &weight);
     }
     for (npy_intp n = 0; done && n < layer.times; n++) {
         npy_intp time = time_of(&layer, layer.times - 1 - n);
@@ -329,11 +377,12 @@ static PyObject *gru_layer_backward(PyObject *module, PyObject *const *args, Py_
         layer.step.out = row_data(to_gates, &layer, time, 1);
         layer.step.to_product = row_data(to_product, &layer, time, 1);
         run_step(&layer);
-        done = multiply(rows_at(to_product, &layer, time), (PyObject *)w_hh, onward);
+        done = multiply(to_product, time * layer.step.rows, &weight, onward);
         if (done) {
             OF_TYPE(hx, add_row)(DATA(to_hidden), DATA(onward), 1, PyArray_SIZE(hx));
         }
     }
+    drop_weight(&weight);
     if (done) {
         to_weight = PyTuple_GET_ITEM(args[8], 2) == Py_True
                         ? weight_gradient(to_product, hx, output, &layer)

@@ -194,7 +194,7 @@ static PyMethodDef methods[] = {
 static int fill(PyObject *module)
 {
     import_array1(-1);
-    return 0;
+    return prepare_memory() ? 0 : -1;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};

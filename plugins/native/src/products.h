@@ -112,6 +112,46 @@ static void F(multiply)(const Product *work)
     }
 }
 
+/* Steps count elements; `made` has panels of WIDTH columns one behind the other, the last of them
+   filled up with zeros. A matrix that is multiplied by many times is laid out so once. */
+static void F(to_panels)(const void *given, npy_intp row_step, npy_intp column_step,
+                         npy_intp inner, npy_intp columns, void *made)
+{
+    const REAL *b = given;
+    REAL *panel = made;
+    for (npy_intp column = 0; column < columns; column += WIDTH) {
+        npy_intp width = columns - column < WIDTH ? columns - column : WIDTH;
+        F(pack)(b + column * column_step, row_step, column_step, inner, width, WIDTH, panel);
+        panel += inner * WIDTH;
+    }
+}
+
+/* made = a @ b, with b in panels, and a and `made` contiguous; nothing is laid out anew, as BLAS does
+   for each product. */
+static void F(multiply_panels)(const void *given, npy_intp rows, npy_intp inner, const void *panels,
+                               npy_intp columns, void *made)
+{
+    const REAL *a = given;
+    for (npy_intp from = 0; from < inner; from += HEIGHT) {
+        npy_intp depth = inner - from < HEIGHT ? inner - from : HEIGHT;
+        for (npy_intp column = 0; column < columns; column += WIDTH) {
+            const REAL *panel = (const REAL *)panels + column * inner + from * WIDTH;
+            npy_intp width = columns - column < WIDTH ? columns - column : WIDTH;
+            for (npy_intp row = 0; row < rows; row += TALL) {
+                npy_intp few = rows - row < TALL ? rows - row : TALL;
+                REAL found[TALL][64 / sizeof(REAL)];
+                F(tile)(a + row * inner + from, inner, 1, panel, WIDTH, depth, few, found);
+                for (npy_intp r = 0; r < few; r++) {
+                    REAL *target = (REAL *)made + (row + r) * columns + column;
+                    for (npy_intp j = 0; j < width; j++) {
+                        target[j] = from == 0 ? found[r][j] : target[j] + found[r][j];
+                    }
+                }
+            }
+        }
+    }
+}
+
 /* Sums over rows. */
 static void F(add_rows)(const void *given, npy_intp rows, npy_intp row_step, npy_intp columns,
                         npy_intp column_step, void *made)
