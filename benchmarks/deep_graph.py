@@ -1,8 +1,8 @@
 """A chain of many nodes: time and memory per node must not depend on its length.
 
 Memory is measured as the growth of the resident set, in a separate process for each library; the
-result of an operation counts as part of its node. The collector runs as in any program, but does not
-look at what the imports of both libraries left, two hundred thousand objects: a program has one.
+result of an operation counts as part of its node. The collector runs as in any program, but does
+not look at what the imports of both libraries left, 200,000 objects: a program imports one of them.
 """
 
 from __future__ import annotations

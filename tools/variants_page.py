@@ -29,8 +29,8 @@ plugrad's own packages. `pip install plugrad[fast]` installs both packages. `plu
 which variants your machine uses and what the others lack, those of other packages included; in a
 trace or a profile you see which one ran.
 
-* *plugrad-native* has kernels in C, compiled twice: one build for processors with AVX2 and FMA3, a
-  portable one for all others. The best build that the processor can run is used.
+* *plugrad-native* has kernels in C, compiled three times: for processors with AVX-512, for those
+  with AVX2 and FMA3, and for all others. The best build that the processor can run is used.
 * *plugrad-onednn* calls oneDNN, whose shared library it needs: `pip install onednn-cpu-gomp` on
   Linux with x86-64.
 

@@ -1,6 +1,6 @@
 """Build the kernels: one C file, compiled for the architecture's baseline, and on x86-64 again for
-AVX2. Without a usable C compiler, or with PLUGRAD_PURE=1, the package is installed without them;
-plugrad then gives that as the reason why its variants are not used.
+AVX2 and for AVX-512. Without a usable C compiler, or with PLUGRAD_PURE=1, the package is installed
+without them; plugrad then gives that as the reason why its variants are not used.
 """
 
 from __future__ import annotations
@@ -13,8 +13,17 @@ from typing import Any, Final
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-AVX2: Final = "plugrad_native._avx2"
-PORTABLE: Final = "plugrad_native._portable"
+# The modules, with the flags of GCC and clang and those of MSVC. Vectors of 512 bits are not what
+# compilers take by themselves.
+AVX512: Final = [
+    *("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl"),
+    "-mprefer-vector-width=512",
+]
+MODULES: Final[dict[str, tuple[list[str], list[str]]]] = {
+    "plugrad_native._portable": ([], []),
+    "plugrad_native._avx2": (["-mavx2", "-mfma"], ["/arch:AVX2"]),
+    "plugrad_native._avx512": (["-mavx2", "-mfma", *AVX512], ["/arch:AVX512"]),
+}
 # Loops profit from -O3. The kernels need neither errno nor traps for inf and nan.
 FLAGS: Final = (
     *("-std=gnu11", "-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"),
@@ -37,15 +46,12 @@ def extension(name: str) -> Extension:
 
 class BuildKernels(build_ext):
     def build_extension(self, ext: Any) -> None:
+        flags, flags_of_msvc = MODULES[ext.name]
         if self.compiler.compiler_type == "msvc":
-            ext.extra_compile_args = [
-                "/O2",
-                "/std:c11",
-                *(["/arch:AVX2"] if ext.name == AVX2 else []),
-            ]
+            ext.extra_compile_args = ["/O2", "/std:c11", *flags_of_msvc]
         else:
-            ext.extra_compile_args = [*FLAGS, *(["-mavx2", "-mfma"] if ext.name == AVX2 else [])]
-        # Both modules are compiled from one file, so each needs its own folder for object files.
+            ext.extra_compile_args = [*FLAGS, *flags]
+        # All modules are compiled from one file, so each needs its own folder for object files.
         before = self.build_temp
         self.build_temp = str(Path(before) / ext.name)
         try:
@@ -58,7 +64,7 @@ def extensions() -> list[Extension]:
     if os.environ.get("PLUGRAD_PURE", "") not in ("", "0"):
         return []
     wide = platform.machine().lower() in ("x86_64", "amd64")
-    return [extension(name) for name in ([PORTABLE, AVX2] if wide else [PORTABLE])]
+    return [extension(name) for name in MODULES if wide or not MODULES[name][0]]
 
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})

@@ -26,7 +26,7 @@ except ImportError as error:
 collect_ignore_glob = ["test_*.py"] if missing else []
 
 # The modules that this processor can run: the best one comes first.
-NAMES = list(dict.fromkeys([best, "_portable"]))
+NAMES = [] if missing else list(compiled.NEEDS)[list(compiled.NEEDS).index(best) :]
 
 
 @pytest.fixture

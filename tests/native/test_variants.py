@@ -112,7 +112,8 @@ def test_a_second_derivative_goes_through_them() -> None:
 
 WITHOUT = """
 import sys
-sys.modules["plugrad_native._avx2"] = sys.modules["plugrad_native._portable"] = None
+for name in sys.argv[1:]:
+    sys.modules["plugrad_native." + name] = None
 import plugrad
 from plugrad.plugins import get_manager
 from plugrad_native import plugin
@@ -125,7 +126,7 @@ print([note for note in examine().notes if "'native' of" in note][0])
 
 def test_without_a_compiler_the_plain_kernels_compute_and_the_doctor_says_why() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "error", "-c", WITHOUT]
+    command = [sys.executable, "-W", "error", "-c", WITHOUT, *compiled.NEEDS]
     found = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert found.returncode == 0, found.stderr
     assert found.stdout.startswith("1.68")
@@ -135,3 +136,23 @@ def test_without_a_compiler_the_plain_kernels_compute_and_the_doctor_says_why() 
 def test_the_features_that_they_need_are_known_to_the_backend() -> None:
     known = get_manager().backend("cpu").features("")
     assert {name for needs in compiled.NEEDS.values() for name in needs} <= set(known)
+
+
+@pytest.mark.parametrize("allowed", ["avx2", "avx512", "default"])
+def test_the_configuration_chooses_among_the_modules(allowed: str) -> None:
+    here = get_manager().backend("cpu").features("" if allowed == "default" else allowed)
+    runs = [name for name, needs in compiled.NEEDS.items() if all(here[one] for one in needs)]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PLUGRAD_CPU_CAPABILITY": allowed,
+    }
+    program = "from plugrad_native import compiled; print(compiled.name)"
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert found.stdout.split() == runs[:1], found.stderr

@@ -7,15 +7,22 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
+from plugrad import config
 from plugrad.plugins import get_manager
 
-# The CPU features that each module needs, by the backend's names.
-NEEDS: Final[dict[str, tuple[str, ...]]] = {"_avx2": ("avx2", "fma3"), "_portable": ()}
+# The CPU features that each module needs, by the backend's names; the best module comes first.
+NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    "_avx512": ("avx512f", "avx512dq", "avx512bw", "avx512vl"),
+    "_avx2": ("avx2", "fma3"),
+    "_portable": (),
+}
 
 
 def _found() -> tuple[str, ModuleType | None, str]:
-    """The best module that the processor can run; if there is none, the reason."""
-    here = get_manager().backend("cpu").features("")
+    """The best module that the processor can run and the configuration allows; if there is none,
+    the reason. With `cpu_capability = "default"`, it is what would be used without."""
+    allowed = config.get("cpu_capability")
+    here = get_manager().backend("cpu").features("" if allowed == "default" else allowed)
     reason = ""
     for name, needs in NEEDS.items():
         if not all(here.get(feature, False) for feature in needs):

@@ -28,7 +28,8 @@ static inline double F(sum_block)(const REAL *restrict x, npy_intp n)
         }
         total = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
     }
-#pragma omp simd reduction(+ : rest)
+    /* Of few elements, wider vectors would leave more to be added up one by one. */
+#pragma omp simd reduction(+ : rest) simdlen(8)
     for (npy_intp i = whole; i < n; i++) {
         rest += x[i];
     }
