@@ -84,11 +84,9 @@ def rows(owner: str, folder: str, backend: str) -> list[Row]:
 
 
 def processor(owner: str, variant: Variant) -> str:
-    """What the processor must have; of several builds, what each needs."""
-    if owner == "plugrad-native":
-        from plugrad_native.compiled import NEEDS
-
-        return "; ".join(" and ".join(needs) or "any (portable build)" for needs in NEEDS.values())
+    """What the processor must have."""
+    if owner == "plugrad-native" and variant.name != "native-wide":
+        return "any (three builds)"
     return " and ".join(variant.features) or "any"
 
 

@@ -1,7 +1,7 @@
 """The variants: which compiled kernel serves which operator.
 
 plugrad-onednn has some of these operators, too. Ours come first, except for large gradients of
-gelu; if it is not installed, ours serve those as well. See README.md.
+gelu without AVX-512; if it is not installed, ours serve those as well. See README.md.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def _variant(
     function: str,
     *,
     name: str = "native",
+    features: tuple[str, ...] = compiled.NEEDS[compiled.name],
     dtypes: tuple[str, ...] = _REAL,
     least: int = 0,
     most: int | None = None,
@@ -106,7 +107,7 @@ def _variant(
         operator,
         compiled.kernel(function),
         name=name,
-        features=compiled.NEEDS[compiled.name],
+        features=features,
         dtypes=dtypes,
         least=least,
         most=most,
@@ -137,5 +138,12 @@ VARIANTS: Final = [
     ),
     *(_variant(operator, function, dtypes=()) for operator, function in _TAKEN.items()),
     _variant("gelu_backward", "gelu_backward", most=_MOST),
+    _variant(
+        "gelu_backward",
+        "gelu_backward",
+        name="native-wide",
+        features=compiled.NEEDS["_avx512"],
+        least=_MOST + 1,
+    ),
     _variant("gelu_backward", "gelu_backward", name="native-large", least=_MOST + 1, priority=-1),
 ]
