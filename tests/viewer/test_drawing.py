@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import igraph
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -249,6 +250,30 @@ def test_edges_lead_down_and_nodes_of_a_layer_stand_apart(graph: Any, data: Any)
             assert abs(columns[first] - columns[second]) > 0.999
             left, right = sorted((first, second), key=lambda node: lefts[node])
             assert lefts[left] + sizes[left][0] < lefts[right]
+
+
+def test_igraph_gets_no_edge_that_passes_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_edges: list[tuple[int, int]] = []
+    given_layers: list[int] = []
+
+    class Graph(igraph.Graph):  # type: ignore[misc]  # igraph is untyped
+        def __init__(self, n: int, edges: list[tuple[int, int]], directed: bool) -> None:
+            super().__init__(n=n, edges=edges, directed=directed)
+            given_edges.extend(edges)
+
+        def layout_sugiyama(self, layers: list[int], **options: Any) -> Any:
+            given_layers.extend(layers)
+            return super().layout_sugiyama(layers=layers, **options)
+
+    monkeypatch.setattr(igraph, "Graph", Graph)
+    # A graph that igraph 1.0 crashed by.
+    edges = [(0, 12), (3, 13), (5, 7), (0, 7), (2, 3), (8, 13), (5, 12)]
+    layers = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2]
+    assert len(columns_of(layers, edges)) == 14
+    assert len(given_edges) == 8
+    assert given_layers == [*layers, 1]
+    for start, end in given_edges:
+        assert given_layers[end] - given_layers[start] == 1
 
 
 @settings(max_examples=60, deadline=None)

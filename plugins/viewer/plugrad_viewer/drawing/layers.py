@@ -58,11 +58,27 @@ def columns_of(layers: Sequence[int], edges: Edges) -> list[float]:
     dummies = sum(abs(layers[end] - layers[start]) - 1 for start, end in edges)
     if count + max(dummies, 0) > TOO_MANY:
         return _in_order(layers)
-    rounds = ROUNDS if count + dummies <= MANY else FEWER_ROUNDS
-    graph = igraph.Graph(n=count, edges=list(edges), directed=True)
-    placed = graph.layout_sugiyama(layers=list(layers), hgap=1, vgap=1, maxiter=rounds)
+    every_layer, short = _with_dummies(layers, edges)
+    rounds = ROUNDS if len(every_layer) <= MANY else FEWER_ROUNDS
+    graph = igraph.Graph(n=len(every_layer), edges=short, directed=True)
+    placed = graph.layout_sugiyama(layers=every_layer, hgap=1, vgap=1, maxiter=rounds)
     columns = [float(placed[node][0]) for node in range(count)]
     return _apart(columns, layers)
+
+
+def _with_dummies(layers: Sequence[int], edges: Edges) -> tuple[list[int], list[tuple[int, int]]]:
+    """The layers of all nodes and of dummies behind them, one in each layer that an edge passes;
+    and the edges in pieces. igraph 1.0 divides them itself, but now and then crashes by it."""
+    every_layer = list(layers)
+    pieces: list[tuple[int, int]] = []
+    for start, end in edges:
+        before = start
+        for layer in range(layers[start] + 1, layers[end]):
+            pieces.append((before, len(every_layer)))
+            before = len(every_layer)
+            every_layer.append(layer)
+        pieces.append((before, end))
+    return every_layer, pieces
 
 
 def _in_order(layers: Sequence[int]) -> list[float]:
