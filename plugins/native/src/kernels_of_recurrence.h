@@ -116,8 +116,11 @@ static int multiply(PyArrayObject *a, npy_intp row, const Weight *weight, PyArra
 {
     npy_intp rows = PyArray_DIM(out, 0), inner = PyArray_DIM(a, 1);
     if (weight->panels != NULL) {
-        OF_TYPE(a, multiply_panels)((char *)DATA(a) + row * PyArray_STRIDE(a, 0), rows, inner,
-                                    DATA(weight->panels), PyArray_DIM(out, 1), DATA(out));
+        const char *first = (char *)DATA(a) + row * PyArray_STRIDE(a, 0);
+        npy_intp columns = PyArray_DIM(out, 1);
+        RELEASING_LOCK(rows * inner * columns,
+                       OF_TYPE(a, multiply_panels)(first, rows, inner, DATA(weight->panels),
+                                                   columns, DATA(out)));
         return 1;
     }
     Layout view = layout_of(a);

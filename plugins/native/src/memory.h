@@ -15,7 +15,7 @@
 #define LARGEST_KEPT ((size_t)1 << 25)
 #define KEPT_AT_MOST ((size_t)1 << 26)
 /* A block has one of eight sizes between two powers of two, so an eighth is lost at most. */
-#define LARGEST_CLASS 80
+#define CLASSES 65
 #define HEAD ((size_t)64) /* in front of the data: a line of the cache, so that data begin with one */
 
 typedef struct Block {
@@ -26,7 +26,7 @@ typedef struct Block {
 
 /* The interpreter's lock protects these. */
 static struct {
-    Block *free[LARGEST_CLASS];
+    Block *free[CLASSES];
     size_t bytes;
 } kept;
 
@@ -79,7 +79,7 @@ static void *new_block(void *nothing, size_t size)
 /* Gives all that is kept back to the C library. */
 static void give_back(void)
 {
-    for (int kind = 0; kind < LARGEST_CLASS; kind++) {
+    for (int kind = 0; kind < CLASSES; kind++) {
         while (kept.free[kind] != NULL) {
             Block *block = kept.free[kind];
             kept.free[kind] = block->next;
