@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from benchmarks.libraries import Library, libraries
+from benchmarks.libraries import Array, Library, libraries
 from benchmarks.measure import TORCH, Budget, Effort, Row, interleave, power
 
 ELEMENTS = (10**4, 10**5, 10**6, 10**7)
 SMOKE_ELEMENTS = (10**4,)
 THREADS = (1, 2)
+# Seconds. OpenMP's threads, which PyTorch uses, spin for some milliseconds after each call.
+PAUSE = 0.01
 # The length of rows, for operators on rows.
 WIDTH = 1000
 
@@ -48,16 +50,15 @@ def threads(count: int) -> Iterator[None]:
             module.set_num_threads(former)
 
 
-def forward(library: Library, call: Call, size: int) -> Callable[[], object]:
-    x, y = (library.constant(numbers(size)) for _ in range(2))
+def forward(library: Library, call: Call, arrays: Sequence[Array]) -> Callable[[], object]:
+    x, y, _ = (library.reading(array) for array in arrays)
     return lambda: call(library.module, x, y)
 
 
-def backward(library: Library, call: Call, size: int) -> Callable[[], object]:
+def backward(library: Library, call: Call, arrays: Sequence[Array]) -> Callable[[], object]:
     """The gradient alone, for a result that was computed before."""
-    x, y = library.leaf(numbers(size)), library.constant(numbers(size))
-    result = call(library.module, x, y)
-    seed = library.constant(numbers(size))
+    x, y, seed = (library.reading(array) for array in arrays)
+    result = call(library.module, x.requires_grad_(), y)
 
     def step() -> None:
         result.backward(seed, retain_graph=True)
@@ -66,7 +67,7 @@ def backward(library: Library, call: Call, size: int) -> Callable[[], object]:
     return step
 
 
-def numbers(size: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+def numbers(size: int) -> Array:
     generator = np.random.default_rng(0)
     return generator.random((size // WIDTH, WIDTH), dtype=np.float32) + np.float32(0.01)
 
@@ -77,12 +78,13 @@ def run(effort: Effort) -> list[Row]:
     made += [("backward", backward, name) for name in BACKWARD]
     rows: list[Row] = []
     for size in SMOKE_ELEMENTS if effort.smoke else ELEMENTS:
+        arrays = [numbers(size) for _ in range(3)]
         for what, make, name in made:
-            contestants = {lib.name: make(lib, FORWARD[name], size) for lib in libraries()}
+            contestants = {lib.name: make(lib, FORWARD[name], arrays) for lib in libraries()}
             for count in THREADS:
                 plural = "" if count == 1 else "s"
                 case = f"{name}, {what}, {power(size)} elements, {count} thread{plural}"
                 with threads(count):
-                    found = interleave(contestants, effort)
+                    found = interleave(contestants, effort, pause=PAUSE if count > 1 else 0.0)
                 rows.append(Row("large_arrays", case, "us per call", found, Budget(1.0, TORCH)))
     return rows

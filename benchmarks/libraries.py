@@ -28,7 +28,14 @@ class Library:
         return self.constant(array).requires_grad_()
 
     def constant(self, array: Array) -> Any:
-        return self.module.from_numpy(array.copy())
+        return self.reading(array.copy())
+
+    def reading(self, array: Array) -> Any:
+        """A tensor in the memory of `array`, which other libraries may read, too.
+
+        How fast memory is depends on where it lies.
+        """
+        return self.module.from_numpy(array)
 
 
 def libraries() -> list[Library]:

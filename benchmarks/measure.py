@@ -107,11 +107,19 @@ def clock(action: Callable[[], object], repeats: int) -> float:
 
 
 def interleave(
-    contestants: Mapping[str, Callable[[], object]], effort: Effort, *, units: int = 1
+    contestants: Mapping[str, Callable[[], object]],
+    effort: Effort,
+    *,
+    units: int = 1,
+    pause: float = 0.0,
 ) -> dict[str, Sample]:
     """Microseconds per unit of work for each contestant; one call does `units` units.
 
     The garbage collector stays on, because a training loop pays for it, too.
+
+    Args:
+        pause: seconds of rest before each contestant, so that threads of the one before, which may
+            wait for more work without sleeping, leave it their core.
     """
     repeats: dict[str, int] = {}
     rounds = effort.rounds
@@ -127,5 +135,7 @@ def interleave(
     for turn in range(rounds):
         gc.collect()
         for name in order[turn % len(order) :] + order[: turn % len(order)]:
+            if pause:
+                time.sleep(pause)
             values[name].append(clock(contestants[name], repeats[name]) * 1e6 / units)
     return {name: Sample.of(found) for name, found in values.items()}

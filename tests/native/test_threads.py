@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,47 @@ def test_sums_over_columns_are_the_same(kernels: Any, threads: Any, x: Any) -> N
     np.testing.assert_allclose(expected, x.sum(0, np.float64), rtol=1e-4, atol=1e-4)
     threads(2)
     np.testing.assert_array_equal(kernels.sum(x, (0,), False, FLOAT32), expected)
+
+
+@pytest.mark.parametrize("size", [70, 4100, 9000, 33_000, 70_001])
+def test_calls_that_follow_each_other_share_less(kernels: Any, threads: Any, size: int) -> None:
+    """Threads that are awake share calls for which sleeping ones are not woken."""
+    x = np.random.default_rng(size).standard_normal((size // 70, 70)).astype(np.float32)
+    made = [
+        lambda: kernels.add(x, x[:1]),
+        lambda: kernels.exp(x),
+        lambda: kernels.softmax(x, 1, False),
+        lambda: kernels.sum(x.reshape(-1), (0,), False, FLOAT32),
+        lambda: kernels.sum(x, (0,), False, FLOAT32),
+        lambda: kernels.mean(x, (1,), False, FLOAT32),
+    ]
+    expected = [call() for call in made]
+    for count in (2, 3, 5):
+        threads(count)
+        for _ in range(40):
+            for call, one in zip(made, expected, strict=True):
+                np.testing.assert_array_equal(call(), one)
+
+
+def others_that_run() -> list[str]:
+    """The threads of this process, but the main one, that do not sleep."""
+    tasks = [task for task in Path("/proc/self/task").iterdir() if int(task.name) != os.getpid()]
+    states = {task.name: (task / "stat").read_text().rpartition(") ")[2][0] for task in tasks}
+    return [name for name, state in states.items() if state == "R"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+def test_threads_sleep_when_no_call_follows(kernels: Any, threads: Any, x: Any) -> None:
+    threads(3)
+    for _ in range(50):
+        kernels.exp(x)
+    asleep = 0
+    for _ in range(10_000):
+        asleep = 0 if others_that_run() else asleep + 1
+        if asleep == 100:
+            break
+        time.sleep(0.001)
+    assert asleep == 100
 
 
 def test_calls_of_several_threads_at_once(kernels: Any, threads: Any, x: Any) -> None:

@@ -26,7 +26,7 @@
    `step` make a part. */
 #define SHARING(size, least, part, work, count, step)                                              \
     {                                                                                              \
-        int threads = threads_for(size, least);                                                    \
+        int threads = is_worth_sharing(size, least) ? threads_for(size, 0) : 1;                    \
         RELEASING_LOCK(size, share(part, work, count, step, threads));                             \
     }
 

@@ -67,21 +67,32 @@ static inline float exp_float(float x)
 static inline float normal_float(float x)
 {
     float a = fabsf(x);
-    /* log(2 normal(-a)) / a for a up to 5.5: 1.9e-8 of 1, and 1e-5 of normal(-a). Beyond, the
+    /* log2(2 normal(-a)) / a for a up to 5.5: 1.9e-8 of 1, and 1e-5 of normal(-a). Beyond, the
        nearest float to 1 - normal(-a) is 1. */
-    float q = 1.31926868e-7f;
-    q = q * a - 3.15895409e-6f;
-    q = q * a + 3.01649288e-5f;
-    q = q * a - 1.25616818e-4f;
-    q = q * a - 1.20721073e-4f;
-    q = q * a + 4.93881246e-3f;
-    q = q * a - 3.64180170e-2f;
-    q = q * a - 0.318289787f;
-    q = q * a - 0.797886133f;
-    int32_t n;
-    float part = exp_part_float(a < 5.5f ? q * a : 0.0f, &n);
-    float below = a < 5.5f ? 0.5f * part * power_of_two(n) : 0.0f;
-    return x < 0.0f ? below : 1.0f - below;
+    float q = 1.89440562e-7f;
+    q = q * a - 4.54510880e-6f;
+    q = q * a + 4.34711212e-5f;
+    q = q * a - 1.81267052e-4f;
+    q = q * a - 1.73502514e-4f;
+    q = q * a + 7.12370779e-3f;
+    q = q * a - 5.25387563e-2f;
+    q = q * a - 0.459195584f;
+    q = q * a - 1.15110636f;
+    float exponent = q * a;
+    Bits rounded, below;
+    rounded.number = exponent + ROUNDER;
+    float r = exponent - (rounded.number - ROUNDER);
+    /* 2^r / 2 for |r| up to 1/2: 3.0e-9 of it. */
+    float p = 7.66323588e-5f;
+    p = p * r + 6.69540313e-4f;
+    p = p * r + 4.80925292e-3f;
+    p = p * r + 2.77517997e-2f;
+    p = p * r + 0.120113239f;
+    p = p * r + 0.346573591f;
+    below.number = p * r + 0.5f;
+    below.bits += rounded.bits << 23; /* times 2 to the power of the integer, which is small */
+    float found = a < 5.5f ? below.number : 0.0f;
+    return x < 0.0f ? found : 1.0f - found;
 }
 
 static inline double normal_double(double x)

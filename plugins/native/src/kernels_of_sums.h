@@ -25,7 +25,7 @@ static void do_sum_columns(const void *given, Py_ssize_t from, Py_ssize_t to)
 {
     const Sums *work = given;
     OF_TYPE(work->a, sum_columns)
-    (DATA(work->a), DATA(work->out), work->rows, work->n, from, to, work->divisor);
+    (DATA(work->a), NULL, DATA(work->out), work->rows, work->n, from, to, work->divisor);
 }
 
 /* How many columns make a part: whole cache lines, and at least two parts of more than a few. */
@@ -34,10 +34,40 @@ static npy_intp columns_of_part(npy_intp n)
     return n > 2 * WIDE ? WIDE : (n + 31) / 32 * 16;
 }
 
+/* Sums of some of the rows, in `parts`. */
+typedef struct {
+    const Sums *sums;
+    void *parts;
+} Columns;
+
+static void do_parts_of_columns(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Columns *work = given;
+    const Sums *sums = work->sums;
+    OF_TYPE(sums->a, sum_parts_of_columns)
+    (DATA(sums->a), work->parts, sums->rows, sums->n, from, to);
+}
+
+/* Threads share rows, which lie together in memory, or columns where there are few rows. The sums of
+   each ROWS rows are added up in the same order for any number of threads. */
 static void sum_columns(const Sums *work)
 {
-    SHARING(work->rows * work->n, LIGHT_SHARED, do_sum_columns, work, work->n,
-            columns_of_part(work->n));
+    npy_intp rows = work->rows, n = work->n, size = rows * n, parts = (rows + ROWS - 1) / ROWS;
+    int threads = is_worth_sharing(size, LIGHT_SHARED) ? threads_for(size, 0) : 1;
+    Columns shared = {work, NULL};
+    if (threads > 1 && parts >= 4 * threads) {
+        shared.parts = PyMem_Malloc((size_t)(parts * n * PyArray_ITEMSIZE(work->a)));
+    }
+    if (shared.parts == NULL) {
+        RELEASING_LOCK(size, share(do_sum_columns, work, n, columns_of_part(n), threads));
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    share(do_parts_of_columns, &shared, parts, 1, threads);
+    OF_TYPE(work->a, sum_columns)
+    (NULL, shared.parts, DATA(work->out), rows, n, 0, n, work->divisor);
+    Py_END_ALLOW_THREADS;
+    PyMem_Free(shared.parts);
 }
 
 /* Elements that are many, and rows that plugrad-cpu does not give to BLAS. */
@@ -125,7 +155,7 @@ static PyObject *add_up(PyObject *const *args, Py_ssize_t count, int divide)
     Sums work = {a, out, rows, n, divisor};
     if (from_front) {
         sum_columns(&work);
-    } else if (rows == 1 && n >= LIGHT_SHARED) {
+    } else if (rows == 1 && n >= 2 * PART) {
         add_in_parts(&work);
     } else {
         SHARING(rows * n, LIGHT_SHARED, do_sum_rows, &work, rows, rows_of_part(n));

@@ -8,8 +8,8 @@
 
 /* Elements that are added up in their own dtype; what comes out is added up in double. */
 #define BLOCK 512
+#define LONG_BLOCK 4096
 #define LANES 32 /* sums.h adds them up by name */
-#define RUNS 4 /* that are added up side by side */
 /* Rows of which columns are added up in their own dtype, and columns at a time. */
 #define ROWS 32
 #define COLUMNS 512

@@ -36,20 +36,22 @@ static inline double F(sum_block)(const REAL *restrict x, npy_intp n)
     return (double)total + (double)rest;
 }
 
-/* The sum of RUNS runs of `n` elements that begin so many elements apart. Memory gives more at a time
-   where several places of it are read. */
-static inline double F(sum_of_runs)(const REAL *restrict x, npy_intp apart, npy_intp n)
+/* The sum of LONG_BLOCK elements: so many sums at once, and so few times that they are added up, that
+   memory is what takes the time, which is read in its order. For the sake of rounding, four elements
+   make one of 16 that a sum has. */
+static inline double F(sum_long_block)(const REAL *restrict x)
 {
-    REAL sums[RUNS * 16] = {0};
-    for (npy_intp i = 0; i < n; i += 16) {
-        for (int run = 0; run < RUNS; run++) {
+    REAL sums[2 * LANES] = {0};
+    for (npy_intp first = 0; first < LONG_BLOCK; first += 8 * LANES) {
+        for (int part = 0; part < 2 * LANES; part += 16) {
 #pragma omp simd
             for (int k = 0; k < 16; k++) {
-                sums[run * 16 + k] += x[run * apart + i + k];
+                const REAL *y = x + first + 4 * part + k;
+                sums[part + k] += (y[0] + y[16]) + (y[32] + y[48]);
             }
         }
     }
-    return F(sum_block)(sums, RUNS * 16);
+    return F(sum_block)(sums, 2 * LANES);
 }
 
 static double F(sum)(const void *given, npy_intp n)
@@ -60,10 +62,8 @@ static double F(sum)(const void *given, npy_intp n)
     }
     Total sum = {0, 0};
     npy_intp first = 0;
-    for (; n - first >= PART; first += PART) {
-        for (npy_intp i = first; i < first + PART / RUNS; i += 2 * BLOCK / RUNS) {
-            add(&sum, F(sum_of_runs)(x + i, PART / RUNS, 2 * BLOCK / RUNS));
-        }
+    for (; n - first >= LONG_BLOCK; first += LONG_BLOCK) {
+        add(&sum, F(sum_long_block)(x + first));
     }
     for (; first < n; first += BLOCK) {
         add(&sum, F(sum_block)(x + first, n - first < BLOCK ? n - first : BLOCK));
@@ -123,31 +123,55 @@ static void F(sum_rows)(const void *given, void *made, npy_intp rows, npy_intp n
     }
 }
 
-/* Columns from one to before another one. */
-static void F(sum_columns)(const void *given, void *made, npy_intp rows, npy_intp n,
-                           npy_intp from, npy_intp to, double divisor)
+/* Adds up `rows` rows of `width` elements, which begin `n` elements apart. */
+static inline void F(sum_block_of_rows)(const REAL *x, npy_intp rows, npy_intp n, npy_intp width,
+                               REAL *restrict part)
+{
+    npy_intp k = 0;
+    memset(part, 0, (size_t)width * sizeof(REAL));
+    for (; k + 8 <= rows; k += 8) {
+        const REAL *restrict a = x + k * n, *restrict b = a + n;
+        const REAL *restrict c = b + n, *restrict d = c + n;
+        const REAL *restrict e = d + n, *restrict f = e + n;
+        const REAL *restrict g = f + n, *restrict h = g + n;
+#pragma omp simd
+        for (npy_intp i = 0; i < width; i++) {
+            part[i] += ((a[i] + b[i]) + (c[i] + d[i])) + ((e[i] + f[i]) + (g[i] + h[i]));
+        }
+    }
+    for (; k + 4 <= rows; k += 4) {
+        const REAL *restrict a = x + k * n, *restrict b = a + n;
+        const REAL *restrict c = b + n, *restrict d = c + n;
+#pragma omp simd
+        for (npy_intp i = 0; i < width; i++) {
+            part[i] += (a[i] + b[i]) + (c[i] + d[i]);
+        }
+    }
+    for (; k < rows; k++) {
+#pragma omp simd
+        for (npy_intp i = 0; i < width; i++) {
+            part[i] += x[k * n + i];
+        }
+    }
+}
+
+/* Columns from one to before another one. `parts` may have the sums of each ROWS rows, n a time, else
+   it is NULL. */
+static void F(sum_columns)(const void *given, const void *parts, void *made, npy_intp rows,
+                           npy_intp n, npy_intp from, npy_intp to, double divisor)
 {
     REAL *out = made;
     for (npy_intp first = from; first < to; first += WIDE) {
-        const REAL *x = (const REAL *)given + first;
         npy_intp width = to - first < WIDE ? to - first : WIDE;
         double total[WIDE] = {0};
         for (npy_intp r = 0; r < rows; r += ROWS) {
-            REAL part[WIDE] = {0};
-            npy_intp end = rows - r < ROWS ? rows : r + ROWS, k = r;
-            for (; k + 4 <= end; k += 4) {
-                const REAL *restrict a = x + k * n, *restrict b = a + n;
-                const REAL *restrict c = b + n, *restrict d = c + n;
-#pragma omp simd
-                for (npy_intp i = 0; i < width; i++) {
-                    part[i] += (a[i] + b[i]) + (c[i] + d[i]);
-                }
-            }
-            for (; k < end; k++) {
-#pragma omp simd
-                for (npy_intp i = 0; i < width; i++) {
-                    part[i] += x[k * n + i];
-                }
+            REAL own[WIDE];
+            const REAL *part = own;
+            if (parts == NULL) {
+                F(sum_block_of_rows)((const REAL *)given + r * n + first,
+                            rows - r < ROWS ? rows - r : ROWS, n, width, own);
+            } else {
+                part = (const REAL *)parts + r / ROWS * n + first;
             }
             for (npy_intp i = 0; i < width; i++) {
                 total[i] += part[i];
@@ -155,6 +179,20 @@ static void F(sum_columns)(const void *given, void *made, npy_intp rows, npy_int
         }
         for (npy_intp i = 0; i < width; i++) {
             out[first + i] = (REAL)(total[i] / divisor);
+        }
+    }
+}
+
+/* The `parts` of sum_columns, from one to before another one. */
+static void F(sum_parts_of_columns)(const void *given, void *parts, npy_intp rows, npy_intp n,
+                                    npy_intp from, npy_intp to)
+{
+    for (npy_intp part = from; part < to; part++) {
+        npy_intp r = part * ROWS, count = rows - r < ROWS ? rows - r : ROWS;
+        for (npy_intp first = 0; first < n; first += WIDE) {
+            F(sum_block_of_rows)((const REAL *)given + r * n + first, count, n,
+                        n - first < WIDE ? n - first : WIDE,
+                        (REAL *)parts + part * n + first);
         }
     }
 }
