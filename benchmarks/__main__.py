@@ -20,6 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks import (
     captured_steps,
+    convolutions,
     deep_graph,
     devices,
     import_time,
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "deep_graph": deep_graph.run,
     "sizes": sizes.run,
     "large_arrays": large_arrays.run,
+    "convolutions": convolutions.run,
     "profiler": profiler.run,
     "recording": recording.run,
     "devices": devices.run,

@@ -19,12 +19,6 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from plugrad import _interpreters as _interpreters  # raises in a sub-interpreter
-
-# isort: split
-from plugrad import _library as _library  # finds the compiled modules
-
-# isort: split
 from plugrad import _first as _first  # imports most of what follows
 
 # isort: split

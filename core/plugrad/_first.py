@@ -12,6 +12,8 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     # isort: off
+    from plugrad import _interpreters as _interpreters  # raises in a sub-interpreter
+    from plugrad import _library as _library  # finds the compiled modules
     from plugrad import graph as graph  # before the layers that build on it
     from plugrad import levels as levels  # installs the kernels of its key
     from plugrad._tensor import classes as classes

@@ -321,5 +321,20 @@ def test_no_collection_looks_through_what_the_import_made(before: str, enabled: 
     assert run(STATE_OF_COLLECTOR.format(before=before)) == f"{enabled} False True"
 
 
+COLLECTIONS = """
+import gc
+import numpy
+gc.collect()
+started = []
+gc.callbacks.append(lambda phase, info: started.append(phase))
+import plugrad
+print(started)
+"""
+
+
+def test_nothing_is_collected_during_the_import() -> None:
+    assert run(COLLECTIONS) == "[]"
+
+
 def test_objects_that_the_program_froze_stay_frozen() -> None:
     assert run("import gc; gc.freeze(); import plugrad; print(gc.get_freeze_count() > 0)") == "True"
