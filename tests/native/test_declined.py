@@ -57,6 +57,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "clamp": (X, 0.5, 2),
     "index_select": (X, 0, TARGET[2:]),
     "embedding": (X, TARGET[2:]),
+    "gather": (X, 0, np.array([[0, 2, 1, 1]])),
+    "scatter": (X, 0, np.array([[0, 2, 1, 1]]), ROW[None]),
     "sigmoid": (X,),
     "tanh": (X,),
     "erf": (X,),

@@ -26,6 +26,7 @@ FUNCTIONS = {
     "native_group_norm_backward": "group_norm_backward",
     "max.dim": "max_dim",
     "nll_loss_forward": "nll_loss",
+    "scatter.src": "scatter",
 }
 # Where functions bend, saturate, overflow and underflow.
 EDGES = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-30, 3e-39, 88, -88, -104, 20, -5]
@@ -130,11 +131,39 @@ def test_embedding(check: Any, dtype: str, width: int, shape: tuple[int, ...]) -
     check("embedding", table, rows.reshape(shape))
 
 
+@pytest.mark.parametrize("dtype", ANY_DTYPE)
+@pytest.mark.parametrize("count", [0, 1, 4, 9])
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((5,), 0), ((5, 3), 0), ((3, 5), 1), ((3, 5, 2), 1), ((0, 5), 1)]
+)
+def test_gather_and_scatter(
+    check: Any, dtype: str, shape: tuple[int, ...], dim: int, count: int
+) -> None:
+    table = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    named = list(shape)
+    named[dim] = count
+    index = np.random.default_rng(count).integers(0, 5, named)
+    check("gather", table, dim, index)
+    source = np.arange(index.size).reshape(index.shape)[::-1].astype(dtype) + table.dtype.type(1)
+    check("scatter.src", table, dim, index, source)
+    check("scatter.src", table, dim, index, np.broadcast_to(table.dtype.type(1), index.shape))
+
+
+def test_an_index_of_another_size_is_left_to_the_plain_kernel(kernels: Any) -> None:
+    table, index = np.ones((3, 4)), np.zeros((2, 2), np.int64)
+    assert kernels.gather(table, 1, index) is NotImplemented
+    assert kernels.scatter(table, 1, index, np.ones((2, 2))) is NotImplemented
+    assert kernels.scatter(table, 1, index[:, 0], np.ones((2, 2))) is NotImplemented
+
+
 @pytest.mark.parametrize("index", [[0, 5], [-1, 2], [2**62]])
 def test_indices_out_of_range_are_left_to_the_plain_kernel(kernels: Any, index: list[int]) -> None:
     table, index = np.ones((5, 2)), np.array(index)
     assert kernels.index_select(table, 0, index) is NotImplemented
     assert kernels.embedding(table, index) is NotImplemented
+    table, index = table[:, 0].copy(), index.reshape(-1)
+    assert kernels.gather(table, 0, index) is NotImplemented
+    assert kernels.scatter(table, 0, index, np.ones(index.shape)) is NotImplemented
 
 
 @pytest.mark.parametrize("name", ["_softmax", "_log_softmax"])

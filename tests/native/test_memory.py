@@ -29,8 +29,8 @@ def rectified(*shape: int, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
         ((1 << 15) - 1, PLAIN),
         (1 << 15, OURS),
         (1_000_003, OURS),
-        (1 << 23, OURS),
-        ((1 << 23) + 1, PLAIN),
+        (1 << 24, OURS),
+        ((1 << 24) + 1, PLAIN),
     ],
 )
 def test_large_results_have_memory_that_is_kept(count: int, name: str) -> None:
@@ -51,10 +51,10 @@ def test_freed_memory_serves_the_next_result_of_about_its_size() -> None:
 
 
 @pytest.mark.parametrize("count", [1 << 15, 40_000, 65_537, 1_000_003, 1 << 23])
-def test_results_begin_with_a_line_of_the_cache(count: int) -> None:
+def test_results_begin_with_a_page(count: int) -> None:
     for dtype in (np.float32, np.float64):
         assert rectified(count // 2, dtype=dtype).nbytes
-        assert rectified(count, dtype=np.float32).ctypes.data % 64 == 0
+        assert rectified(count, dtype=np.float32).ctypes.data % 4096 == 0
 
 
 def test_blocks_do_not_overlap() -> None:

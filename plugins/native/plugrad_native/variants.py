@@ -77,7 +77,12 @@ _OF_PAIRS: Final = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "g
 _INTO_FIRST: Final = ("add_", "sub_", "mul_", "div_")
 # For large arrays NumPy copies as fast and finds maxima faster.
 _JOINED: Final[dict[str, str]] = {"cat": "cat", "stack": "stack"}
-_TAKEN: Final[dict[str, str]] = {"index_select": "index_select", "embedding": "embedding"}
+_TAKEN: Final[dict[str, str]] = {
+    "index_select": "index_select",
+    "embedding": "embedding",
+    "gather": "gather",
+    "scatter.src": "scatter",
+}
 _VIEWS: Final = (
     *("view", "permute", "transpose", "t", "expand", "select", "slice", "unsqueeze"),
     *("split.Tensor", "split_with_sizes", "unbind.int"),

@@ -118,4 +118,108 @@ static PyObject *embedding(PyObject *module, PyObject *const *args, Py_ssize_t c
 
 #undef COPY_ELEMENTS
 
+/* What gather and scatter share: an array of `size` elements along a dimension, an index of `count`
+   along it, and `outer` times `inner` lines of both. */
+typedef struct {
+    npy_intp outer, size, count, inner;
+    const npy_int64 *index;
+} Lines;
+
+/* The index array, third of the arguments; NULL if it is not served. */
+static PyArrayObject *lines_from(PyObject *const *args, PyArrayObject *a, Lines *lines)
+{
+    int ndim = a == NULL ? 0 : PyArray_NDIM(a);
+    int dim = ndim == 0 ? -1 : dimension_of(args[1], ndim);
+    PyArrayObject *index = dim < 0 ? NULL : indices_below(args[2], PyArray_DIM(a, dim));
+    if (index == NULL || PyArray_NDIM(index) != ndim) {
+        return NULL;
+    }
+    for (int d = 0; d < ndim; d++) {
+        if (d != dim && PyArray_DIM(index, d) != PyArray_DIM(a, d)) {
+            return NULL;
+        }
+    }
+    *lines = (Lines){product(a, 0, dim), PyArray_DIM(a, dim), PyArray_DIM(index, dim),
+                     product(a, dim + 1, ndim), DATA(index)};
+    return index;
+}
+
+/* Calls `MOVE` with the place of an element of the index, and that of the element it names. */
+#define EACH_LINE(lines, MOVE)                                                                     \
+    {                                                                                              \
+        npy_intp place = 0;                                                                        \
+        for (npy_intp o = 0; o < lines->outer; o++) {                                              \
+            for (npy_intp k = 0; k < lines->count; k++) {                                          \
+                for (npy_intp i = 0; i < lines->inner; i++, place++) {                             \
+                    npy_intp named = (o * lines->size + lines->index[place]) * lines->inner + i;   \
+                    MOVE;                                                                          \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define MOVE_ALL(lines, from, to, source, target, bytes)                                           \
+    if (bytes == 4) {                                                                              \
+        EACH_LINE(lines, ((npy_uint32 *)to)[target] = ((const npy_uint32 *)from)[source])          \
+    } else if (bytes == 8) {                                                                       \
+        EACH_LINE(lines, ((npy_uint64 *)to)[target] = ((const npy_uint64 *)from)[source])          \
+    } else {                                                                                       \
+        EACH_LINE(lines, memcpy((char *)to + target * bytes, (const char *)from + source * bytes,  \
+                                (size_t)bytes))                                                    \
+    }
+
+static void gather_lines(const Lines *lines, const void *from, void *to, npy_intp bytes)
+{
+    MOVE_ALL(lines, from, to, named, place, bytes)
+}
+
+static void scatter_lines(const Lines *lines, const void *from, void *to, npy_intp bytes)
+{
+    MOVE_ALL(lines, from, to, place, named, bytes)
+}
+
+#undef MOVE_ALL
+#undef EACH_LINE
+
+/* a, dim, index */
+static PyObject *gather(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = count == 3 ? movable(args[0]) : NULL;
+    Lines lines;
+    PyArrayObject *index = lines_from(args, a, &lines);
+    if (index == NULL) {
+        return declined();
+    }
+    PyArrayObject *out = new_of(a, PyArray_NDIM(index), PyArray_DIMS(index));
+    if (out != NULL) {
+        RELEASING_LOCK(PyArray_SIZE(index),
+                       gather_lines(&lines, DATA(a), DATA(out), PyArray_ITEMSIZE(a)));
+    }
+    return (PyObject *)out;
+}
+
+/* a, dim, index, source, which may have any layout */
+static PyObject *scatter(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = count == 4 ? movable(args[0]) : NULL;
+    Lines lines;
+    PyArrayObject *index = a == NULL ? NULL : lines_from(args, a, &lines);
+    PyArrayObject *given = index == NULL ? NULL : (PyArrayObject *)args[3];
+    if (given == NULL || !PyArray_CheckExact(given) || !PyArray_SAMESHAPE(index, given) ||
+        !PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(given))) {
+        return declined();
+    }
+    PyArrayObject *source = PyArray_GETCONTIGUOUS(given);
+    if (source == NULL) {
+        return NULL;
+    }
+    PyArrayObject *out = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
+    if (out != NULL) {
+        memcpy(DATA(out), DATA(a), (size_t)PyArray_NBYTES(a));
+        RELEASING_LOCK(PyArray_SIZE(index),
+                       scatter_lines(&lines, DATA(source), DATA(out), PyArray_ITEMSIZE(a)));
+    }
+    Py_DECREF(source);
+    return (PyObject *)out;
+}
+
 #endif

@@ -15,10 +15,10 @@
 
 /* Bytes of an array from which on its memory is kept, and up to which; bytes that are kept at most. */
 #define LEAST_KEPT ((size_t)1 << 17)
-#define LARGEST_KEPT ((size_t)1 << 25)
+#define LARGEST_KEPT ((size_t)1 << 26)
 #define KEPT_AT_MOST ((size_t)1 << 26)
 /* A block has one of eight sizes between two powers of two, so an eighth is lost at most. */
-#define CLASSES 65
+#define CLASSES 73
 /* In front of the data, which begin with a page. A load waits for an earlier store whose address has
    the same last twelve bits. So results that begin a little later in their page than operands, for
    instance those of NumPy, are written a third slower. */

@@ -97,7 +97,7 @@ static struct {
     pthread_cond_t begins, ends;
     atomic_int asleep; /* threads that sleep until a job begins */
     atomic_int owner_sleeps;
-    int started;          /* threads, the owner not counted */
+    atomic_int started;   /* threads, the owner not counted */
     atomic_llong last;    /* when the last call began that might have shared its work */
     atomic_int quick;     /* how many of them followed each other quickly */
 } pool = {
@@ -204,7 +204,7 @@ static void start_anew(void)
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.begins, NULL);
     pthread_cond_init(&pool.ends, NULL);
-    pool.started = 0;
+    atomic_store(&pool.started, 0);
     atomic_store(&pool.job, 0);
     atomic_store(&pool.asleep, 0);
     atomic_store(&pool.owner_sleeps, 0);

@@ -170,7 +170,8 @@ class TestDLPack:
             def __dlpack_device__(self) -> tuple[int, int]:
                 return (13, 0)
 
-        with pytest.raises(BufferError, match=r"DLPack device type 13; active: cpu"):
+        plugrad.zeros(1, device="cpu")  # other tests may have activated more backends
+        with pytest.raises(BufferError, match=r"DLPack device type 13; active: ([\w, ]*, )?cpu"):
             plugrad.from_dlpack(Elsewhere())
 
 
