@@ -4,6 +4,10 @@ With `--plain PATH`, tables also show the ratios of another run, without the pac
 kernels:
 
     PLUGRAD_DISABLE=plugrad-native,plugrad-onednn python -m benchmarks --json PATH operators sizes
+
+With `--earlier PATH`, benchmarks that are not named keep the figures of an earlier run:
+
+    python -m benchmarks --earlier PATH --json PATH --markdown docs/performance.md large_arrays
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ from benchmarks import (
     transforms,
 )
 from benchmarks.measure import Effort, Row
-from benchmarks.report import read_plain, tables, write_json, write_markdown
+from benchmarks.report import read_plain, read_rows, tables, write_json, write_markdown
 
 BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "small_ops": small_ops.run,
@@ -84,6 +88,12 @@ def main() -> None:
         metavar="PATH",
         help="the JSON of a run without plugrad-native and plugrad-onednn, to show its ratios too",
     )
+    parser.add_argument(
+        "--earlier",
+        type=Path,
+        metavar="PATH",
+        help="the JSON of an earlier run, with the rows of benchmarks that are not named",
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHMARKS):
         parser.error(
@@ -98,11 +108,18 @@ def main() -> None:
         found = BENCHMARKS[name](Effort(arguments.smoke, arguments.seconds))
         print(tables(found), flush=True)
         rows += found
+    earlier: list[str] = []
+    if arguments.earlier:
+        measured = {row.benchmark for row in rows}
+        others = [row for row in read_rows(arguments.earlier) if row.benchmark not in measured]
+        earlier = list(dict.fromkeys(row.benchmark for row in others))
+        rows += others
+        rows.sort(key=lambda row: list(BENCHMARKS).index(row.benchmark))
     if arguments.json:
         write_json(arguments.json, rows)
     if arguments.markdown:
         plain = read_plain(arguments.plain, rows) if arguments.plain else ""
-        write_markdown(arguments.markdown, rows, plain)
+        write_markdown(arguments.markdown, rows, plain, earlier)
 
 
 if __name__ == "__main__":

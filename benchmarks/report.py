@@ -14,7 +14,18 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.libraries import libraries
-from benchmarks.measure import EAGER, JAX, LOOP, NUMPY, PLUGRAD, TORCH, XLA, Row, Sample
+from benchmarks.measure import (
+    EAGER,
+    JAX,
+    LOOP,
+    NUMPY,
+    PLUGRAD,
+    TORCH,
+    XLA,
+    Budget,
+    Row,
+    Sample,
+)
 from benchmarks.verdict import draw, verdict
 
 INTRODUCTION = """\
@@ -123,6 +134,27 @@ def write_json(path: Path, rows: Sequence[Row]) -> None:
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The rows of an earlier run, from its JSON file."""
+    rows = []
+    for given in json.loads(path.read_text())["rows"]:
+        samples, ratios = (
+            {name: Sample(**found) for name, found in given.pop(key).items()}
+            for key in ("samples", "ratios")
+        )
+        budget, plain = given.pop("budget"), given.pop("plain")
+        rows.append(
+            Row(
+                **given,
+                samples=samples,
+                budget=Budget(**budget) if budget else None,
+                ratios=ratios,
+                plain=Sample(**plain) if plain else None,
+            )
+        )
+    return rows
+
+
 def read_plain(path: Path, rows: Sequence[Row]) -> str:
     """Add to rows the ratio of a run without the packages of fast kernels, read from `path`.
 
@@ -136,12 +168,21 @@ def read_plain(path: Path, rows: Sequence[Row]) -> str:
     return str(content["environment"]["extras"])
 
 
-def write_markdown(path: Path, rows: Sequence[Row], plain: str = "") -> None:
-    """The report; `plain` is what `read_plain` returned, if there was such a run."""
+def write_markdown(
+    path: Path, rows: Sequence[Row], plain: str = "", earlier: Sequence[str] = ()
+) -> None:
+    """The report.
+
+    Args:
+        plain: what `read_plain` returned, if there was such a run.
+        earlier: benchmarks with rows of an earlier run.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     found = environment()
     if plain:
         found["plain"] = f"another run with these extras: {plain}"
+    if earlier:
+        found["from an earlier run"] = ", ".join(earlier)
     about = "\n".join(
         f"* {name}: `{value}`" if name == "command" else f"* {name}: {value}"
         for name, value in found.items()
