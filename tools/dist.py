@@ -50,6 +50,17 @@ def build(script: str, target: Path, folder: Path, pure: bool) -> Path:
     return made
 
 
+def sdist_of(folder: Path, target: Path) -> Path:
+    """Build the sdist of a distribution, in a copy of its folder.
+
+    setuptools puts it together beside the sources, where ruff and others would come across it.
+    """
+    with tempfile.TemporaryDirectory(prefix="plugrad-sources-") as temporary:
+        leave = shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
+        copy = shutil.copytree(folder, Path(temporary) / folder.name, ignore=leave)
+        return build(BUILD_SDIST, target, copy, pure=True)
+
+
 def unpacked(sdist: Path, folder: Path) -> Path:
     """The sdist's own folder, after unpacking it here."""
     with tarfile.open(sdist) as archive:
@@ -97,7 +108,7 @@ def make(workspace: Workspace, target: Path, modes: Sequence[str]) -> list[str]:
     found = []
     for folder in release.PUBLISHED:
         say(f"{folder}: an sdist, and what it makes elsewhere")
-        sdist = build(BUILD_SDIST, target, ROOT / folder, pure=True)
+        sdist = sdist_of(ROOT / folder, target)
         wanted = workspace.wheel(folder, workspace.mode())
         for mode in modes if folder == "core" else ["interpreted"]:
             with tempfile.TemporaryDirectory(prefix="plugrad-sdist-") as temporary:
