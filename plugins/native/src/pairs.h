@@ -1,6 +1,12 @@
 /* What is computed of two elements, for one dtype; `REAL` and `F` are as in sums.h. A step is 1, or
    0 where one number stands for all. The result may be one of the operands. */
 
+/* Memory takes the time, which vectors of 256 bits leave better used than those of 512. */
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC target("prefer-vector-width=256")
+#endif
+
 #define PAIR(name, TYPE, expression)                                                               \
     static void F(name)(const void *left, int left_step, const void *right, int right_step,        \
                         void *made, npy_intp n)                                                    \
@@ -45,3 +51,7 @@ PAIR(greater_than, npy_bool, x > y)
 PAIR(at_least, npy_bool, x >= y)
 
 #undef PAIR
+
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
