@@ -24,23 +24,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks import (
     captured_steps,
-    convolutions,
     deep_graph,
     devices,
     import_time,
-    large_arrays,
     loader,
     mlp_step,
     network_steps,
-    numerics,
     operators,
     profiler,
     recording,
-    sizes,
     small_ops,
     step_memory,
     transforms,
 )
+from benchmarks.kernels import convolutions, large_arrays, numerics, sizes
 from benchmarks.measure import Effort, Row
 from benchmarks.report import read_plain, read_rows, tables, write_json, write_markdown
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchmarks.large_arrays import PAUSE, THREADS, threads
+from benchmarks.kernels.large_arrays import PAUSE, THREADS, threads
 from benchmarks.libraries import Array, Library, libraries
 from benchmarks.measure import TORCH, Budget, Effort, Row, interleave
 

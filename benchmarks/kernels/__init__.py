@@ -1,0 +1,1 @@
+"""Single operators on large arrays."""
