@@ -42,8 +42,8 @@ REMARKS = {
     "large_arrays": """\
 Both libraries read the same arrays. Between calls that follow each other, threads of plugrad-native
 stay awake for 50 microseconds, those of PyTorch for milliseconds; so on two threads a pause comes
-before each round. Of 1e7 elements, most of PyTorch's time goes to fresh pages for the result, which
-NumPy asks for as huge pages.
+before each round. Of 1e7 elements, most of PyTorch's time goes to fresh pages for the result;
+plugrad-native keeps the memory of such results for the next ones.
 """,
     "convolutions": """\
 The C library may give PyTorch's results of 4 MB back to the system after each call, which then

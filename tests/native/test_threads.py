@@ -104,6 +104,28 @@ def test_calls_that_follow_each_other_share_less(kernels: Any, threads: Any, siz
                 np.testing.assert_array_equal(call(), one)
 
 
+def time_of_others() -> int:
+    """Nanoseconds that all threads of this process but the main one have run."""
+    tasks = [task for task in Path("/proc/self/task").iterdir() if int(task.name) != os.getpid()]
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="needs Linux's /proc")
+def test_threads_join_in_calls_that_follow_each_other(kernels: Any, threads: Any) -> None:
+    def joined(size: int) -> bool:
+        x = np.ones(size, np.float32)
+        time.sleep(0.05)  # threads fall asleep
+        before = time_of_others()
+        for _ in range(3000):
+            kernels.exp(x)
+        return time_of_others() - before > 1_000_000  # threads of pytest run for less
+
+    threads(2)
+    kernels.exp(np.ones(1 << 17, np.float32))  # starts the thread
+    assert not joined(1000)  # too few elements for any thread
+    assert any(joined(9000) for _ in range(100))  # at once, unless the cores are busy
+
+
 def others_that_run() -> list[str]:
     """The threads of this process, but the main one, that do not sleep."""
     tasks = [task for task in Path("/proc/self/task").iterdir() if int(task.name) != os.getpid()]
