@@ -20,6 +20,10 @@ TARGET = np.array([0, 3, 1])
 ONE = np.asarray(np.float32(1))
 IMAGES = np.arange(36, dtype=np.float32).reshape(1, 2, 3, 6)
 POOLED = np.ones((1, 2, 1, 3), np.float32)
+PLANES = np.ones((2, 1, 12, 12), np.float32)
+TAPS = np.ones((1, 1, 3, 3), np.float32)
+# Stride, padding, dilation, and whether it is transposed.
+SIDE_BY_SIDE = ((1, 1), (1, 1), (1, 1), False)
 # Kernel, stride, padding, dilation, and how many there are.
 WINDOWS = ((2, 2), (2, 2), (0, 0), (1, 1), (1, 3))
 # Two steps of two sequences, one unit.
@@ -113,6 +117,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
         *(IMAGES, IMAGES, ROW[:2], None, None, ROW[:2], ROW[:2], True, 1e-5),
         (True, True, True),
     ),
+    "convolution": (PLANES, TAPS, None, *SIDE_BY_SIDE, (0, 0), 1),
+    "convolution_backward": (PLANES, PLANES, TAPS, *SIDE_BY_SIDE, 1, (True, True, True)),
     "max_pool": (IMAGES, *WINDOWS),
     "max_pool1d": (X, 2, 2, 0, 1, 2),
     "max_pool_backward": (POOLED, IMAGES.shape, np.zeros(POOLED.shape, np.int64), *WINDOWS),

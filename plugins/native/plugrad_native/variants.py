@@ -136,6 +136,8 @@ VARIANTS: Final = [
     _variant(
         "log", "log", dtypes=("float32",), takes_out=True
     ),  # for float64 it is not faster than NumPy
+    _variant("convolution", "convolution", dtypes=("float32",)),
+    _variant("convolution_backward", "convolution_backward", dtypes=("float32",)),
     _variant("argmax", "argmax", most=_MOST_OF_SMALL),
     *(
         _variant(operator, function, dtypes=(), most=_MOST_OF_SMALL)

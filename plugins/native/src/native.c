@@ -9,6 +9,7 @@
 #include "kernels_of_attention.h"
 #include "kernels_of_chains.h"
 #include "kernels_of_channels.h"
+#include "kernels_of_convolutions.h"
 #include "kernels_of_elements.h"
 #include "kernels_of_groups.h"
 #include "kernels_of_indices.h"
@@ -169,6 +170,12 @@ static PyMethodDef methods[] = {
     SEVERAL("batch_norm_backward", batch_norm_backward,
             "grad, x, weight, running_mean, running_var, mean, rstd, training, eps, mask",
             "The gradients in input, weight and bias; None for those that `mask` leaves out."),
+    SEVERAL("convolution", convolution,
+            "x, weight, bias, stride, padding, dilation, transposed, output_padding, groups",
+            "Convolution of planes with filters of 3 x 3."),
+    SEVERAL("convolution_backward", convolution_backward,
+            "grad, x, weight, stride, padding, dilation, transposed, groups, mask",
+            "The gradients in x, weight and bias; None for those that `mask` leaves out."),
     SEVERAL("max_pool", max_pool, "x, kernel, stride, padding, dilation, out",
             "The largest elements of windows, and their positions."),
     SEVERAL("max_pool1d", max_pool1d, "x, kernel, stride, padding, dilation, out",
