@@ -59,8 +59,10 @@ def gradients(
 
 
 def near(found: Array, expected: Array) -> None:
-    assert type(found) is np.ndarray and found.dtype == np.float32
-    assert found.shape == expected.shape and found.flags.c_contiguous
+    assert type(found) is np.ndarray
+    assert found.dtype == np.float32
+    assert found.shape == expected.shape
+    assert found.flags.c_contiguous
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6 * np.abs(expected).max())
 
 
