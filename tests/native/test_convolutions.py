@@ -200,6 +200,10 @@ def test_small_elements_beside_a_large_one_are_not_lost(kernels: Any, drawn: Dra
     near(kernels.convolution(x, weight, None, *rest), convolved(x, weight, ONE))
     x[2, 5, 6, 6] = 1e6
     assert kernels.convolution(x, weight, None, *rest) is NotImplemented
+    x[2, 5, 6, 6] = 1
+    assert kernels.convolution(x, weight, None, *rest) is not NotImplemented
+    weight[3, 2, 1, 1] = 1e6
+    assert kernels.convolution(x, weight, None, *rest) is NotImplemented
 
 
 @pytest.fixture

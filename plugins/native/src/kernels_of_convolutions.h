@@ -6,14 +6,15 @@
 #include "kernels_of_views.h"
 #include "kernels_of_windows.h"
 #include "winograd.h"
+#include "winograd_gradient.h"
 
 #if defined(__GNUC__)
 
-/* Below it what is computed once for all tiles takes too long: so many, and half as many as there are
-   channels and filters. In narrower images most of a vector of tiles is empty. */
+/* Below it what is computed once for all tiles takes too long: so many, and half as many as there
+   are channels and filters. In narrower images most of a vector of tiles is empty. */
 #define LEAST_TILES 64
 #define LEAST_WIDTH 8
-/* With fewer channels, and this many filters for each, most of it is what is done for each filter. */
+/* With fewer channels, and more filters for each, most of it is what is done for each filter. */
 #define FEW 3
 #define MANY_FILTERS 8
 /* Points of filters at most, which should stay in the cache. */
@@ -90,12 +91,13 @@ static int tiled_from(PyArrayObject *image, PyArrayObject *weight, const npy_int
     return w->images * w->lines * w->tiles >= least;
 }
 
-/* How much work it is, as for other kernels. */
-static npy_intp size_of(const Tiled *w)
+/* How many threads share the work. */
+static int threads_of(const Tiled *w)
 {
     double products = (double)(w->images * w->lines * w->tiles) * POINTS *
                       (double)(w->channels * w->filters) / PRODUCTS_OF_ELEMENT;
-    return products < (double)NPY_MAX_INTP / 2 ? (npy_intp)products : NPY_MAX_INTP / 2;
+    npy_intp size = products < (double)NPY_MAX_INT32 ? (npy_intp)products : NPY_MAX_INT32;
+    return is_worth_sharing(size, SHARED) ? threads_for(size, 0) : 1;
 }
 
 /* The reference to `out` if the work has not failed; NULL with an error, or without one if the range
@@ -115,7 +117,10 @@ static PyArrayObject *unless_failed(const Tiled *w, PyArrayObject *out)
 /* A new array of the convolution; NULL as above. */
 static PyArrayObject *convolved(Tiled *w)
 {
-    int failed = 0, threads = is_worth_sharing(size_of(w), SHARED) ? threads_for(size_of(w), 0) : 1;
+    if (are_filters_wide(w)) {
+        return NULL;
+    }
+    int failed = 0, threads = threads_of(w);
     npy_intp shape[] = {w->images, w->filters, w->out_height, w->out_width};
     npy_intp blocks = blocks_of(w);
     w->failed = &failed;
@@ -155,7 +160,7 @@ static PyObject *convolution(PyObject *module, PyObject *const *args, Py_ssize_t
 /* The gradients of the filters, and of the bias if `*to_bias` is an array; NULL as above. */
 static PyArrayObject *correlated(Tiled *w, PyArrayObject *weight, PyArrayObject *to_bias)
 {
-    int failed = 0, threads = is_worth_sharing(size_of(w), SHARED) ? threads_for(size_of(w), 0) : 1;
+    int failed = 0, threads = threads_of(w);
     npy_intp points = POINTS * rounded(w->channels, FEW_CHANNELS) * rounded(w->filters, FEW_FILTERS);
     npy_intp most = GROUP_POINTS / points, blocks = blocks_of(w);
     w->groups = most < GROUPS ? most : GROUPS;

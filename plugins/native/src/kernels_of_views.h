@@ -18,7 +18,8 @@ static PyArrayObject *viewed(PyObject *const *args, Py_ssize_t count, Py_ssize_t
 
 static Layout layout_of(PyArrayObject *a)
 {
-    Layout found = {.ndim = PyArray_NDIM(a)};
+    Layout found;
+    found.ndim = PyArray_NDIM(a);
     memcpy(found.shape, PyArray_DIMS(a), (size_t)found.ndim * sizeof(npy_intp));
     memcpy(found.strides, PyArray_STRIDES(a), (size_t)found.ndim * sizeof(npy_intp));
     return found;
@@ -94,7 +95,8 @@ static PyObject *permute(PyObject *module, PyObject *const *args, Py_ssize_t cou
     if (a == NULL || sizes_from(args[1], dims) != PyArray_NDIM(a)) {
         return declined();
     }
-    Layout made = {.ndim = PyArray_NDIM(a)};
+    Layout made;
+    made.ndim = PyArray_NDIM(a);
     npy_bool seen[NPY_MAXDIMS] = {0};
     for (int d = 0; d < made.ndim; d++) {
         if (dims[d] >= made.ndim || seen[dims[d]]) {

@@ -19,6 +19,8 @@ from plugrad.tensor.levels import readable
 def _number(host: Any) -> Any:
     """The Python number in an array with one element."""
     value: Any = host.item()
+    if type(value) is float:
+        return value
     # ml_dtypes gives Python floats for arrays, its own scalars for 0-dim ones.
     return value if isinstance(value, (bool, int, float, complex)) else float(value)
 
@@ -43,9 +45,14 @@ def item(self: TensorBase) -> Any:
     1.5
     """
     host = _readable(self)
-    if host.size != 1:
-        raise RuntimeError(f"a Tensor with {host.size} elements cannot be converted to Scalar")
-    return _number(host)
+    try:
+        return _number(host)
+    except ValueError:
+        if host.size == 1:
+            raise
+        raise RuntimeError(
+            f"a Tensor with {host.size} elements cannot be converted to Scalar"
+        ) from None
 
 
 def tolist(self: TensorBase) -> Any:

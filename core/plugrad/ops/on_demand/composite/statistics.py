@@ -60,11 +60,16 @@ def bincount_on_host(self: Tensor, weights: Tensor | None, minlength: int) -> An
     numbers = np.asarray(host_array(self))
     if numbers.size == 0:
         return F.zeros((minlength,), dtype=int64, device=self.device)
+    if weights is None:
+        try:
+            counts = np.bincount(numbers, minlength=minlength)
+        except ValueError:
+            if numbers.min() < 0:  # NumPy has looked, so we look only now
+                raise RuntimeError(refused) from None
+            raise
+        return from_host(counts.astype(np.int64, copy=False), int64, self.device)
     if numbers.min() < 0:
         raise RuntimeError(refused)
-    if weights is None:
-        counts = np.bincount(numbers, minlength=minlength)
-        return from_host(counts.astype(np.int64), int64, self.device)
     if sizes_of(weights) != sizes_of(self):
         raise RuntimeError("weights should be 1-d and have the same length as input")
     dtype = float32 if weights.dtype is float32 else float64
