@@ -28,7 +28,7 @@ UFUNCS = {
     "ge": np.greater_equal,
 }
 EDGES = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 3e38, 1e-40]
-# The shapes of two operands; one of them has the result's.
+# The shapes of two operands.
 BROADCAST = [
     ((), ()),
     ((5,), ()),
@@ -45,12 +45,17 @@ BROADCAST = [
     ((2, 1, 4), (2, 1, 1)),
     ((0, 4), (4,)),
     ((3, 0), (3, 1)),
-]
-# Which a loop cannot walk through: others compute these.
-DECLINED = [
+    # Of these neither has the result's, or the smaller one is not repeated in one piece.
     ((3, 1), (1, 4)),
+    ((3, 1), (4,)),
     ((2, 3, 4), (2, 1, 4)),
+    ((5, 7, 1), (5, 1, 6)),
+    ((2, 1, 4, 1), (3, 1, 5)),
+    ((2, 3, 1, 5, 1), (1, 3, 4, 1, 1)),
+]
+DECLINED = [
     ((3,), (4,)),
+    ((0, 1), (1, 4)),
 ]
 
 
@@ -91,7 +96,9 @@ def test_inf_nan_and_numbers(kernels: Any, draw: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), DECLINED, ids=str)
-def test_what_needs_two_walks_is_declined(kernels: Any, draw: Any, left: Any, right: Any) -> None:
+def test_what_does_not_fit_or_is_empty_is_declined(
+    kernels: Any, draw: Any, left: Any, right: Any
+) -> None:
     assert kernels.add(draw(*left), draw(*right)) is NotImplemented
 
 
@@ -101,6 +108,40 @@ def test_expanded_operands_count_as_what_they_repeat(kernels: Any, draw: Any) ->
         np.testing.assert_array_equal(kernels.mul(np.broadcast_to(other, (6, 5)), a), other * a)
     assert kernels.mul(a.T, a.T) is NotImplemented
     assert kernels.mul(a[::-1], a[::-1]) is NotImplemented
+
+
+def test_rows_of_larger_arrays(kernels: Any, draw: Any) -> None:
+    a, b = draw(6, 9), draw(6, 9)
+    for x, y in ((a[:, :5], b[:, :5]), (a[::2, 3:8], b[1:2, :5]), (a[:, :1], b[::3, 2:6][:1])):
+        for one, other in ((x, y), (y, x)):
+            np.testing.assert_array_equal(kernels.sub(one, other), one - other)
+    for x, y in ((a[:, ::2], b[:, ::2]), (a[:, 1], b[:, 1]), (a[::-1, :5], b[:, :5])):
+        assert kernels.sub(x, y) is NotImplemented
+    # In another order than that of rows, the result would be, too.
+    assert kernels.sub(a.T, b.T) is NotImplemented
+    assert kernels.sub(a.T[:, :1], b[:1]).flags.c_contiguous
+
+
+def test_crossed_operands_in_place(kernels: Any, draw: Any) -> None:
+    a, b = draw(2, 3, 4), draw(2, 1, 4)
+    expected = a + b
+    assert kernels.add_(a, b) is a
+    np.testing.assert_array_equal(a, expected)
+    before = a.copy()
+    assert kernels.add_(a, a[:, :1]) is NotImplemented  # would be read after it was written
+    assert kernels.add(a[:, :1], a[:1], out=a) is NotImplemented
+    assert kernels.add_(b, a) is NotImplemented
+    np.testing.assert_array_equal(a, before)
+
+
+def test_threads_share_crossed_operands(kernels: Any, draw: Any) -> None:
+    a, b = draw(70, 90, 1), draw(70, 1, 110)
+    kernels.use_thread_count(lambda: 3)
+    try:
+        for _ in range(5):
+            np.testing.assert_array_equal(kernels.mul(a, b), a * b)
+    finally:
+        kernels.use_thread_count(None)
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
@@ -162,7 +203,15 @@ def test_any_operand_is_served_right_or_declined(
     a = generator.standard_normal(shape)
     part = [size if keep else 1 for size, keep in zip(shape, kept, strict=False)][cut:]
     b = generator.standard_normal(part)
-    for x, y in ((a, b), (b, a)):
+    pairs = [(a, b), (b, a), (a, b.T)]
+    pairs += [(a[:1], b), (a.swapaxes(0, -1), b), (a[..., :1], b)] if shape else []
+    for x, y in pairs:
+        try:
+            expected = x - y
+        except ValueError:  # they do not fit
+            assert module.sub(x, y) is NotImplemented
+            continue
         found = module.sub(x, y)
         if found is not NotImplemented:
-            np.testing.assert_array_equal(found, x - y)
+            np.testing.assert_array_equal(found, expected)
+            assert found.strides == expected.strides

@@ -1,8 +1,8 @@
 /* Arithmetic and comparisons of two arrays, or of an array and a number.
 
-   One of the operands has the result's shape. Of the other one each element stands for some that
-   follow one another, and all of it may be repeated: a number, a row, a column, a bias of
-   channels. */
+   Mostly one of the operands has the result's shape. Of the other one each element stands for some
+   that follow one another, and all of it may be repeated: a number, a row, a column, a bias of
+   channels. Any others are walked through row by row, such as a column and a row. */
 
 #ifndef PLUGRAD_KERNELS_OF_PAIRS_H
 #define PLUGRAD_KERNELS_OF_PAIRS_H
@@ -103,6 +103,15 @@ static int find_repeats(PyArrayObject *whole, PyArrayObject *part, Paired *work)
     return 1;
 }
 
+/* Whether a result of this shape and type can be written to an array. */
+static int is_result(PyObject *out, int ndim, const npy_intp *shape, int type)
+{
+    PyArrayObject *made = (PyArrayObject *)out;
+    return PyArray_CheckExact(out) && PyArray_TYPE(made) == type && is_plain(made) &&
+           PyArray_ISWRITEABLE(made) && PyArray_NDIM(made) == ndim &&
+           PyArray_CompareLists(PyArray_DIMS(made), shape, ndim);
+}
+
 /* Whether some memory may be written while an operand is read, element by element. */
 static int is_apart(const Paired *work, PyArrayObject *operand, int is_whole)
 {
@@ -112,6 +121,140 @@ static int is_apart(const Paired *work, PyArrayObject *operand, int is_whole)
     }
     return first >= work->out + work->size * work->out_bytes ||
            work->out >= first + PyArray_NBYTES(operand);
+}
+
+/* Operands in rows of the result, along dimensions of which the innermost comes first; steps are in
+   bytes, and 0 where an operand is repeated. */
+typedef struct {
+    PairLoop loop;
+    int ndim;
+    npy_intp shape[NPY_MAXDIMS], steps[2][NPY_MAXDIMS];
+    const char *operands[2];
+    char *out;
+    npy_intp out_row; /* bytes */
+} Crossed;
+
+static void do_crossed(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Crossed *work = given;
+    npy_intp index[NPY_MAXDIMS];
+    const char *left = work->operands[0], *right = work->operands[1];
+    Py_ssize_t rest = from;
+    for (int d = 1; d < work->ndim; d++) {
+        index[d] = rest % work->shape[d];
+        rest /= work->shape[d];
+        left += index[d] * work->steps[0][d];
+        right += index[d] * work->steps[1][d];
+    }
+    int left_step = work->steps[0][0] != 0, right_step = work->steps[1][0] != 0;
+    for (Py_ssize_t row = from; row < to; row++) {
+        char *out = work->out + row * work->out_row;
+        work->loop(left, left_step, right, right_step, out, work->shape[0]);
+        for (int d = 1; d < work->ndim; d++) {
+            left += work->steps[0][d];
+            right += work->steps[1][d];
+            if (++index[d] < work->shape[d]) {
+                break;
+            }
+            index[d] = 0;
+            left -= work->shape[d] * work->steps[0][d];
+            right -= work->shape[d] * work->steps[1][d];
+        }
+    }
+}
+
+/* How two operands are walked through, and the shape of their result; its rank, or -1 if one of them
+   lies in memory in another order than that of rows, or they do not fit. */
+static int find_crossing(PyArrayObject *const *operands, npy_intp *shape, Crossed *work)
+{
+    int ranks[2] = {PyArray_NDIM(operands[0]), PyArray_NDIM(operands[1])};
+    int ndim = ranks[0] > ranks[1] ? ranks[0] : ranks[1];
+    npy_intp last[2] = {0, 0}, itemsize = PyArray_ITEMSIZE(operands[0]);
+    work->ndim = 0;
+    for (int d = ndim - 1; d >= 0; d--) {
+        npy_intp sizes[2], steps[2];
+        for (int k = 0; k < 2; k++) {
+            int own = d - ndim + ranks[k];
+            sizes[k] = own < 0 ? 1 : PyArray_DIM(operands[k], own);
+            steps[k] = sizes[k] == 1 ? 0 : PyArray_STRIDE(operands[k], own);
+        }
+        shape[d] = sizes[0] == 1 ? sizes[1] : sizes[0];
+        if (shape[d] == 0 || (sizes[1] != 1 && sizes[1] != shape[d])) {
+            return -1;
+        }
+        if (shape[d] == 1) {
+            continue;
+        }
+        int inner = work->ndim - 1, is_joined = inner >= 0;
+        for (int k = 0; k < 2; k++) {
+            if (steps[k] != 0 && steps[k] < last[k]) {
+                return -1;
+            }
+            last[k] = steps[k] != 0 ? steps[k] : last[k];
+            is_joined = is_joined && steps[k] == work->steps[k][inner] * work->shape[inner];
+        }
+        if (is_joined) {
+            work->shape[inner] *= shape[d];
+            continue;
+        }
+        work->shape[work->ndim] = shape[d];
+        work->steps[0][work->ndim] = steps[0];
+        work->steps[1][work->ndim++] = steps[1];
+    }
+    if (work->ndim == 0) {
+        return -1;
+    }
+    npy_intp left = work->steps[0][0], right = work->steps[1][0];
+    int walks = (left == itemsize || left == 0) && (right == itemsize || right == 0);
+    return walks && (left != 0 || right != 0) ? ndim : -1;
+}
+
+/* Whether an operand is not in the memory of the result, unless it is the result itself. */
+static int is_outside(PyArrayObject *operand, PyArrayObject *out)
+{
+    if (operand == out) {
+        return 1;
+    }
+    npy_intp before = 0;
+    for (int d = 0; d < PyArray_NDIM(operand); d++) {
+        before += (PyArray_DIM(operand, d) - 1) * PyArray_STRIDE(operand, d);
+    }
+    const char *end = PyArray_BYTES(operand) + before + PyArray_ITEMSIZE(operand);
+    return PyArray_BYTES(operand) >= PyArray_BYTES(out) + PyArray_NBYTES(out) ||
+           PyArray_BYTES(out) >= end;
+}
+
+/* Two operands of which neither has the result's shape and order. */
+static PyObject *crossed(const Pair *pair, PyArrayObject *const *operands, PyObject *out)
+{
+    Crossed work;
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = find_crossing(operands, shape, &work);
+    if (ndim < 0) {
+        return declined();
+    }
+    int type = pair->result == NPY_BOOL ? NPY_BOOL : PyArray_TYPE(operands[0]);
+    PyArrayObject *made = (PyArrayObject *)out;
+    if (out == NULL) {
+        made = new_array(ndim, shape, type);
+        if (made == NULL) {
+            return NULL;
+        }
+    } else if (!is_result(out, ndim, shape, type) || !is_outside(operands[0], made) ||
+               !is_outside(operands[1], made)) {
+        return declined();
+    } else {
+        Py_INCREF(out);
+    }
+    work.loop = PyArray_TYPE(operands[0]) == NPY_FLOAT ? pair->of_float : pair->of_double;
+    work.operands[0] = PyArray_BYTES(operands[0]);
+    work.operands[1] = PyArray_BYTES(operands[1]);
+    work.out = PyArray_BYTES(made);
+    work.out_row = work.shape[0] * PyArray_ITEMSIZE(made);
+    npy_intp size = PyArray_SIZE(made);
+    SHARING(size, LIGHT_SHARED, do_crossed, &work, size / work.shape[0],
+            rows_of_part(work.shape[0]));
+    return (PyObject *)made;
 }
 
 static int is_operand(PyObject *given)
@@ -137,7 +280,7 @@ static PyObject *paired(const Pair *pair, PyObject *left, PyObject *right, PyObj
                        !find_repeats(operands[0], operands[1], &work);
         if (work.swapped && (!PyArray_IS_C_CONTIGUOUS(operands[1]) ||
                              !find_repeats(operands[1], operands[0], &work))) {
-            return declined();
+            return crossed(pair, operands, out);
         }
         work.part = PyArray_BYTES(operands[!work.swapped]);
     } else {
@@ -165,8 +308,7 @@ static PyObject *paired(const Pair *pair, PyObject *left, PyObject *right, PyObj
         if (made == NULL) {
             return NULL;
         }
-    } else if (!PyArray_CheckExact(out) || PyArray_TYPE(made) != type || !is_plain(made) ||
-               !PyArray_ISWRITEABLE(made) || !PyArray_SAMESHAPE(made, whole)) {
+    } else if (!is_result(out, PyArray_NDIM(whole), PyArray_DIMS(whole), type)) {
         return declined();
     }
     work.loop = PyArray_TYPE(whole) == NPY_FLOAT ? pair->of_float : pair->of_double;

@@ -3,6 +3,7 @@
 mapped   product                                    result
 a        [B, m, k] @ [k, n], one tall matrix        [B, m, n]
 b        [m, k] @ [k, B, n], one wide matrix        [m, B, n]
+b, n=1   [B, k] @ [k, m], the vectors as rows       [B, m]
 both     [B, m, k] @ [B, k, n], a `bmm`             [B, m, n]
 """
 
@@ -52,6 +53,10 @@ def _product(info: Any, a: Tensor, a_mapped: bool, b: Tensor, b_mapped: bool) ->
     a_rank, b_rank = len(left) - a_mapped, len(right) - b_mapped
     if b_rank == 2 and not b_mapped:
         return C.call_matmul(a, b)
+    if a_rank == 2 and b_rank == 2 and not a_mapped and right[2] == 1:
+        # Vectors are rows here, so those of the result lie one after the other, too.
+        rows = C.call_mm(C.call_squeeze_dim(b, -1), C.call_t(a))
+        return C.call_unsqueeze(rows, -1)
     if a_rank == 2 and b_rank == 2 and not a_mapped:
         wide = C.call_reshape(moved(b, 0, 1), (right[1], right[0] * right[2]))
         product = C.call_view(C.call_mm(a, wide), (left[0], right[0], right[2]))

@@ -32,6 +32,18 @@ def test_dimensions_in_and_out_may_be_anywhere() -> None:
     assert same.tolist() == X.T.tolist()
 
 
+def test_products_of_one_matrix_with_vectors_are_rows_in_memory() -> None:
+    """What follows would be slower on columns: see the benchmark `transforms`."""
+    matrix = plugrad.arange(12.0).reshape(4, 3)
+    for mapped in (vmap(lambda x: plugrad.mv(matrix, x)), vmap(lambda x: matrix @ x)):
+        found = mapped(X)
+        assert found.tolist() == (X @ matrix.T).tolist()
+        assert found.is_contiguous()
+    grads = vmap(plugrad.func.grad(lambda m, x: (m @ x).sum()), in_dims=(None, 0))(matrix, X)
+    assert grads.is_contiguous()
+    assert grads.tolist() == X[:, None].expand(2, 4, 3).tolist()
+
+
 def test_trees_of_arguments_and_results() -> None:
     mapped = vmap(lambda d: {"sum": d["a"] + d["b"]}, in_dims=({"a": 0, "b": None},))
     found = mapped({"a": X, "b": plugrad.ones(3)})
