@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib._bootstrap import module_from_spec  # importlib.util is more than we need
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import module_from_spec
 from types import ModuleType
 from typing import Any
 
 NAME = "plugrad__mypyc"
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# What the paths of all modules begin with.
+START = os.path.join(FOLDER, "")
 
 
 def load() -> ModuleType | None:
@@ -44,15 +46,17 @@ class Loader(SourceFileLoader):
 
 
 class Finder:
-    """Finds modules in the library; Python calls it before it looks for files."""
+    """Finds the package's modules; Python calls it before it looks for files."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not name.startswith("plugrad.") or not hasattr(library, f"init_{mangled(name)}"):
+        if not name.startswith("plugrad."):
             return None
-        return specification(name, os.path.isdir(stem(name)))
+        if hasattr(library, f"init_{mangled(name)}"):
+            return specification(name, os.path.isdir(stem(name)))
+        return interpreted(name)
 
 
 def mangled(name: str) -> str:
@@ -62,22 +66,37 @@ def mangled(name: str) -> str:
 
 def stem(name: str) -> str:
     """The path of a package's folder, or of a module's source without its suffix."""
-    return os.path.join(FOLDER, name.replace(".", os.sep))
+    return START + name.replace(".", os.sep)
 
 
-def specification(name: str, is_package: bool) -> ModuleSpec:
-    """What Python keeps of a module in the library.
+def source_of(name: str, is_package: bool) -> str:
+    """The path of a module's source."""
+    return f"{stem(name)}{os.sep}__init__.py" if is_package else f"{stem(name)}.py"
 
-    The library is its file. A package's is its source, since programs look for data beside it.
+
+def specification(
+    name: str, is_package: bool, loader: type[SourceFileLoader] = Loader
+) -> ModuleSpec:
+    """What Python keeps of a module.
+
+    The library is the file of a module in it. A package's is its source, since programs look for
+    data beside it.
     """
-    source = os.path.join(stem(name), "__init__.py") if is_package else f"{stem(name)}.py"
-    file = source if is_package else library.__file__
-    spec = ModuleSpec(name, Loader(name, source), origin=file, is_package=is_package)
+    source = source_of(name, is_package)
+    file = library.__file__ if loader is Loader and not is_package else source
+    spec = ModuleSpec(name, loader(name, source), origin=file, is_package=is_package)
     spec.has_location = True
-    spec.cached = None
     if is_package:
         spec.submodule_search_locations = [stem(name)]
     return spec
+
+
+def interpreted(name: str) -> ModuleSpec | None:
+    """What Python finds of a module that is not in the library, where it would list its folder."""
+    for is_package in (False, True):
+        if os.path.isfile(source_of(name, is_package)):
+            return specification(name, is_package, SourceFileLoader)
+    return None
 
 
 def describe(module: ModuleType, name: str, is_package: bool) -> None:

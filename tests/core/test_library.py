@@ -75,12 +75,20 @@ def test_a_package_knows_its_folder(name: str) -> None:
 def test_only_modules_of_the_library_are_found_in_it() -> None:
     find = _library.Finder.find_spec
     assert find("plugrad.dtype") is not None
-    assert find("plugrad.cli") is None  # interpreted
     assert find("plugrad.nothing") is None
     assert find("plugrad") is None
     assert find("numpy") is None
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'plugrad\.nothing'"):
         module("plugrad.nothing")
+
+
+@compiled_only
+@pytest.mark.parametrize("name", ["plugrad.cli", "plugrad.errors", "plugrad.ops.arguments"])
+def test_interpreted_modules_are_found_as_python_finds_them(name: str) -> None:
+    folder = PACKAGE.joinpath(*name.split(".")[1:-1])
+    assert _library.Finder.find_spec(name) == importlib.machinery.PathFinder.find_spec(
+        name, [str(folder)]
+    )
 
 
 @compiled_only
