@@ -68,7 +68,7 @@ INTRINSICS = "_intrinsics"
 ADDED = ("intrinsics.c", "modules.c", "records.c", "tracebacks.c")
 REPLACED = {
     "exc_ops.c": ("CPy_AddTraceback", "CPy_TypeErrorTraceback", "CPy_AttributeError"),
-    "misc_ops.c": ("CPyImport_SetDunderAttrs",),
+    "misc_ops.c": ("CPyImport_SetDunderAttrs", "CPyImport_ImportFromMany"),
 }
 
 
@@ -146,6 +146,8 @@ def changed(
         text = corrections.call_intrinsics(text, source, INTRINSICS, PACKAGE.name)
     if name in REPLACED:
         text = corrections.rename(text, REPLACED[name])
+    if name == "misc_ops.c":
+        text = corrections.import_parents(text)
     if made_of is not None:
         module = ".".join(made_of.relative_to(PACKAGE).with_suffix("").parts)
         generated = module.startswith("_generated.")

@@ -92,6 +92,31 @@ def test_interpreted_modules_are_found_as_python_finds_them(name: str) -> None:
 
 
 @compiled_only
+@pytest.mark.parametrize("made", ["plugrad.tensor", "typing"])
+def test_an_import_waits_for_a_module_that_another_thread_makes(made: str) -> None:
+    """`guards` imports names from `typing`, and `exchange`, which is in the same package."""
+    code = (
+        "import importlib, sys, threading, plugrad\n"
+        "from importlib import _bootstrap\n"
+        f"made, wanted = {made!r}, 'plugrad.tensor.guards'\n"
+        "assert not {wanted, 'plugrad.tensor.exchange'} & sys.modules.keys()\n"
+        "spec = sys.modules[made].__spec__\n"
+        "lock = _bootstrap._get_module_lock(made)\n"
+        "lock.acquire()\n"
+        "spec._initializing = True\n"
+        "thread = threading.Thread(target=importlib.import_module, args=(wanted,))\n"
+        "thread.start()\n"
+        "thread.join(0.2)\n"
+        "print(thread.is_alive())\n"
+        "spec._initializing = False\n"
+        "lock.release()\n"
+        "thread.join()\n"
+        "print(sys.modules[wanted].__name__)\n"
+    )
+    assert run(code) == "True\nplugrad.tensor.guards"
+
+
+@compiled_only
 def test_the_library_makes_no_module_that_it_does_not_have() -> None:
     with pytest.raises(AttributeError, match="init_plugrad___nothing"):
         _library.library.create(importlib.machinery.ModuleSpec("plugrad.nothing", None))

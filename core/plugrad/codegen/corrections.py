@@ -123,3 +123,16 @@ def add_functions(text: str, library: str) -> str:
     call = f"{start}    if (plugrad_add_functions(module) < 0) return -1;\n"
     text = _replaced_within(text, f"\nstatic int exec_{library}(", start, call)
     return text.replace(f"static int exec_{library}(", f"{declared}static int exec_{library}(", 1)
+
+
+def import_parents(text: str) -> str:
+    """C of mypyc's own, in which modules.c imports the package of a module.
+
+    Raises:
+        ValueError: the C does not have mypyc's form.
+    """
+    function = "static int CPyImport_ImportParent("
+    old, new = "PyImport_Import(parent_name)", "plugrad_import_parent(parent_name)"
+    text = _replaced_within(text, f"\n{function}", old, new)
+    declared = "PyObject *plugrad_import_parent(PyObject *module_name);\n"
+    return text.replace(function, f"{declared}{function}", 1)
