@@ -92,6 +92,11 @@ def test_interpreted_modules_are_found_as_python_finds_them(name: str) -> None:
 
 
 @compiled_only
+def test_the_import_loads_nothing_for_types() -> None:
+    assert run("import plugrad, sys; print('mypy_extensions' in sys.modules)") == "False"
+
+
+@compiled_only
 @pytest.mark.parametrize("made", ["plugrad.tensor", "typing"])
 def test_an_import_waits_for_a_module_that_another_thread_makes(made: str) -> None:
     """`guards` imports names from `typing`, and `exchange`, which is in the same package."""
