@@ -148,6 +148,8 @@ def changed(
         text = corrections.rename(text, REPLACED[name])
     if name == "misc_ops.c":
         text = corrections.import_parents(text)
+        text = corrections.intern_words(text)
+        text = corrections.look_up_slots(text)
     if made_of is not None:
         module = ".".join(made_of.relative_to(PACKAGE).with_suffix("").parts)
         generated = module.startswith("_generated.")

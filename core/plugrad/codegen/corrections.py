@@ -136,3 +136,26 @@ def import_parents(text: str) -> str:
     text = _replaced_within(text, f"\n{function}", old, new)
     declared = "PyObject *plugrad_import_parent(PyObject *module_name);\n"
     return text.replace(function, f"{declared}{function}", 1)
+
+
+def intern_words(text: str) -> str:
+    """C of mypyc's own that interns no string with a space: schemas, tables and messages are no
+    names of anything. They are three quarters of all characters.
+
+    Raises:
+        ValueError: the C does not have mypyc's form.
+    """
+    interns = "PyUnicode_InternInPlace(&obj);"
+    condition = "if (memchr(data, ' ', len) == NULL) "
+    return _replaced_within(text, "\nint CPyStatics_Initialize(", interns, condition + interns)
+
+
+def look_up_slots(text: str) -> str:
+    """C of mypyc's own that makes no exception, with its text, where a class has no `__slots__`.
+
+    Raises:
+        ValueError: the C does not have mypyc's form.
+    """
+    old = "PyObject_GetAttr((PyObject *)t, mypyc_interned_str.__slots__)"
+    new = "Py_XNewRef(_PyType_Lookup((PyTypeObject *)t, mypyc_interned_str.__slots__))"
+    return _replaced_within(text, "\nPyObject *CPyType_FromTemplate(", old, new)
