@@ -27,21 +27,6 @@ from plugrad._generated import on_demand as _on_demand
 from plugrad._generated.functions import *
 from plugrad._tensor.classes import Tensor, device
 from plugrad._torch_names.storage import TypedStorage, UntypedStorage
-from plugrad._torch_names.typed_storages import (
-    BFloat16Storage,
-    BoolStorage,
-    ByteStorage,
-    CharStorage,
-    ComplexDoubleStorage,
-    ComplexFloatStorage,
-    DoubleStorage,
-    FloatStorage,
-    HalfStorage,
-    IntStorage,
-    LongStorage,
-    ShortStorage,
-    is_storage,
-)
 from plugrad._torch_names.typed_tensors import (
     BFloat16Tensor,
     BoolTensor,
@@ -368,6 +353,13 @@ _AUTOCAST = {
 }
 
 
+# Storages by dtype.
+_STORAGES = (
+    *("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage"),
+    *("ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage"),
+    *("LongStorage", "ShortStorage", "is_storage"),
+)
+
 # Operators that are wrapped in functions of Python.
 _FUNCTIONAL = dict.fromkeys(
     (
@@ -376,6 +368,7 @@ _FUNCTIONAL = dict.fromkeys(
     ),
     "functional",
 ) | {
+    **dict.fromkeys(_STORAGES, "_torch_names.typed_storages"),
     **dict.fromkeys(
         (
             *("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode"),
@@ -408,6 +401,21 @@ if _TYPE_CHECKING:
         set_flush_denormal,
         set_warn_always,
         use_deterministic_algorithms,
+    )
+    from plugrad._torch_names.typed_storages import (
+        BFloat16Storage,
+        BoolStorage,
+        ByteStorage,
+        CharStorage,
+        ComplexDoubleStorage,
+        ComplexFloatStorage,
+        DoubleStorage,
+        FloatStorage,
+        HalfStorage,
+        IntStorage,
+        LongStorage,
+        ShortStorage,
+        is_storage,
     )
     from plugrad.functional import (
         block_diag,
@@ -481,4 +489,8 @@ def _names_for_star() -> list[str]:
         for name, value in globals().items()
         if not isinstance(value, type(_builtins)) and name not in ("bool", "float", "int")
     ]
-    return [name for name in dict.fromkeys([*own, *_on_demand.FUNCTIONS]) if _is_public(name)]
+    return [
+        name
+        for name in dict.fromkeys([*own, *_STORAGES, *_on_demand.FUNCTIONS])
+        if _is_public(name)
+    ]

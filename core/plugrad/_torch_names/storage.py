@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 # Interpreted: it is seldom used.
-import mmap
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
@@ -428,6 +427,8 @@ class UntypedStorage(_Storage):
             )
         if not nbytes:
             return cls()
+        import mmap
+
         with open(filename, "r+b" if shared else "rb") as file:
             access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
             data = mmap.mmap(file.fileno(), nbytes, access=access)

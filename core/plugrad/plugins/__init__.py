@@ -24,7 +24,7 @@ from plugrad.dispatch.backends.kernel_table import (
     kernel_table,
     package_kernels,
 )
-from plugrad.dispatch.backends.variants import Link, Operand, Variant
+from plugrad.dispatch.backends.variants import Variant
 from plugrad.dispatch.operator import Operator
 from plugrad.dispatch.plugin_hooks import set_operator_loader, set_registration_listener
 from plugrad.errors import (
@@ -42,6 +42,7 @@ from plugrad.plugins.loading.process import get_manager
 from plugrad.plugins.namespaces import claimed_names, load_namespace
 
 if TYPE_CHECKING:
+    from plugrad.dispatch.backends.links import Link, Operand
     from plugrad.plugins.array_namespace import ArrayNamespaceBackend
     from plugrad.plugins.hookspecs import hookimpl
     from plugrad.plugins.operators import load_operators
@@ -84,6 +85,7 @@ _LAZY: Final = {
     "ArrayNamespaceBackend": "plugrad.plugins.array_namespace",
     "hookimpl": "plugrad.plugins.hookspecs",
     "load_operators": "plugrad.plugins.operators",
+    **dict.fromkeys(("Link", "Operand"), "plugrad.dispatch.backends.links"),
     **dict.fromkeys(
         ("Array", "CapturedStep", "Generator", "Kernel", "KernelSource"),
         "plugrad.plugins.protocols",

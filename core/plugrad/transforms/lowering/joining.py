@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from plugrad.dispatch.backends.active import ActiveBackend
-from plugrad.dispatch.backends.variants import Link, Operand
+from plugrad.dispatch.backends.links import Link, Operand
 from plugrad.tensor.base import TensorBase, sizes_of
 from plugrad.transforms.capture.aliases import Aliases
 from plugrad.transforms.capture.graph import Graph
