@@ -96,6 +96,14 @@ def test_the_import_loads_nothing_for_types() -> None:
     assert run("import plugrad, sys; print('mypy_extensions' in sys.modules)") == "False"
 
 
+def test_the_import_loads_nothing_that_few_programs_use() -> None:
+    names = ("plugrad._torch_names.typed_storages", "plugrad.dispatch.backends.links")
+    found = run(f"import plugrad, sys; print([name for name in {names} if name in sys.modules])")
+    assert found == "[]"
+    assert {"FloatStorage", "is_storage"} <= set(plugrad.__all__) & set(dir(plugrad))
+    assert set(plugrad.plugins.__all__) <= set(dir(plugrad.plugins))
+
+
 @compiled_only
 @pytest.mark.parametrize("made", ["plugrad.tensor", "typing"])
 def test_an_import_waits_for_a_module_that_another_thread_makes(made: str) -> None:

@@ -101,6 +101,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def _load_backend(name: str) -> Backend:
     from plugrad.plugins.activation import load_backend
 
