@@ -242,10 +242,10 @@ def test_layers_use_them(request: pytest.FixtureRequest, transposed: bool) -> No
     arrays = [generator.standard_normal(shape, np.float32) for shape in shapes]
 
     def results() -> list[Any]:
-        inputs = [plugrad.tensor(array, requires_grad=True) for array in arrays]
-        out = layer(*inputs, padding=1)
+        x, weight, bias = (plugrad.tensor(array, requires_grad=True) for array in arrays)
+        out = layer(x, weight, bias, padding=1)
         out.sum().backward()  # whose gradient repeats one number
-        return [out, *(one.grad for one in inputs)]
+        return [out, x.grad, weight.grad, bias.grad]
 
     expected = results()
     request.getfixturevalue("native")
