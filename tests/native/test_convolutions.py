@@ -76,8 +76,8 @@ def drawn() -> Drawn:
     def draw(sizes: tuple[int, ...], padding: tuple[int, int]) -> tuple[Array, ...]:
         n, c, high, wide, o = sizes
         generator = np.random.default_rng(n + c)
-        shapes = (n, c, high, wide), (o, c, 3, 3), (o,)
-        shapes += ((n, o, high + 2 * padding[0] - 2, wide + 2 * padding[1] - 2),)
+        out = (n, o, high + 2 * padding[0] - 2, wide + 2 * padding[1] - 2)
+        shapes = (n, c, high, wide), (o, c, 3, 3), (o,), out
         return tuple(generator.standard_normal(shape, np.float32) for shape in shapes)
 
     return draw
