@@ -78,6 +78,31 @@ def test_arrays_that_are_not_contiguous_are_computed(draw: Any) -> None:
     assert_close(x.t().softmax(0), x.softmax(1).t(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.skipif(bool(library.problem_of_bfloat16()), reason="needs AVX-512 BF16")
+@pytest.mark.usefixtures("onednn", "threads")
+def test_large_products_of_bfloat16_take_them(draw: Any) -> None:
+    x, weight, bias = (plugrad.tensor(draw(*size)) for size in ((3, 70, 130), (90, 130), (90,)))
+    x, weight, bias = (one.bfloat16().requires_grad_() for one in (x, weight, bias))
+    wide = [one.detach().float().requires_grad_() for one in (x, weight, bias)]
+
+    def step(x: Any, weight: Any, bias: Any) -> Any:
+        out = F.linear(x, weight, bias)
+        out = out + (x @ weight.t()) + x.bmm(weight.t().expand(3, 130, 90).contiguous())
+        out.sum().backward()
+        return out
+
+    found: list[Any] = []
+    operators = ran(lambda: found.append(step(x, weight, bias)))
+    assert {"plugrad::linear", "plugrad::linear_backward", "plugrad::bmm"} <= set(operators)
+    expected = step(*wide)
+    assert_close(found[0].float(), expected, rtol=2e-2, atol=0.3)
+    for one, other in zip((x, weight, bias), wide, strict=True):
+        assert one.grad is not None
+        assert one.grad.dtype is plugrad.bfloat16
+        assert_close(one.grad.float(), other.grad, rtol=2e-2, atol=1.0)
+    assert ran(lambda: x[0, :4] @ weight.t()) == []  # small
+
+
 @pytest.mark.usefixtures("onednn")
 def test_the_configuration_rules_them_out(draw: Any) -> None:
     x = plugrad.tensor(draw(200, 300))

@@ -27,6 +27,8 @@ _MISSING: Final = (
     f"{NAME} of oneDNN is not installed: `pip install onednn-cpu-gomp` on Linux with x86-64, or "
     "the system's package of oneDNN 3"
 )
+# What oneDNN says of processors that have instructions for bfloat16.
+_BFLOAT16: Final = 0x80
 # The variables by which the user may have configured waiting threads.
 _WAITING: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -125,6 +127,16 @@ def problem() -> str:
         opened()
     except NotHere as error:
         return str(error)
+    return ""
+
+
+@cache
+def problem_of_bfloat16() -> str:
+    """Why products of bfloat16 cannot be computed; empty if they can."""
+    if problem():
+        return problem()
+    if not opened().quick.dnnl_get_effective_cpu_isa() & _BFLOAT16:
+        return "the processor has no instructions for bfloat16"
     return ""
 
 

@@ -45,7 +45,9 @@ INFERENCE: Final = 96
 BACKWARD: Final = 128
 
 _OUTPUTS: Final = (DST, DIFF_SRC, DIFF_WEIGHTS, DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT)
-_FLOAT32: Final = 3
+# Element types, by oneDNN's numbers.
+BFLOAT16: Final = 2
+FLOAT32: Final = 3
 _ANY: Final = 1
 _OF_ARGUMENT: Final = 255  # the query for the layout of an argument
 _OF_IMPLEMENTATION: Final = 8  # the query for an implementation's name
@@ -100,18 +102,18 @@ def check(status: int) -> None:
         raise Unsupported
 
 
-def layout(shape: Ints, strides: Ints | None) -> Any:
-    """The memory layout of float32 elements, with strides in elements; None lets the primitive
+def layout(shape: Ints, strides: Ints | None, kind: int = FLOAT32) -> Any:
+    """The memory layout of elements of a type, with strides in elements; None lets the primitive
     choose."""
     found = _Owned()
     call = opened().quick
     if strides is None:
         status = call.dnnl_memory_desc_create_with_tag(
-            ctypes.byref(found), len(shape), dims(shape), _FLOAT32, _ANY
+            ctypes.byref(found), len(shape), dims(shape), kind, _ANY
         )
     else:
         status = call.dnnl_memory_desc_create_with_strides(
-            ctypes.byref(found), len(shape), dims(shape), _FLOAT32, dims(strides)
+            ctypes.byref(found), len(shape), dims(shape), kind, dims(strides)
         )
     check(status)
     return found.of("memory_desc")
@@ -352,6 +354,11 @@ def element_strides(array: Array) -> Ints | None:
             return None
         found.append(stride // size if length > 1 else max(1, stride // size))
     return tuple(found)
+
+
+def kind_of(array: Array) -> int:
+    """oneDNN's number for the type of the elements."""
+    return FLOAT32 if array.dtype == np.float32 else BFLOAT16
 
 
 def row_major(shape: Ints) -> Ints:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from plugrad.plugins import Variant
-from plugrad_onednn.kernels import convolution, elementwise, normalization, softmax
-from plugrad_onednn.library import problem
+from plugrad_onednn.kernels import convolution, elementwise, normalization, products, softmax
+from plugrad_onednn.library import problem, problem_of_bfloat16
 
 # By operator: the kernel, the least number of elements, and whether all arrays must be contiguous.
 _TABLE: Final[dict[str, tuple[Callable[..., Any], int, bool]]] = {
@@ -31,16 +31,42 @@ _TABLE: Final[dict[str, tuple[Callable[..., Any], int, bool]]] = {
     "sigmoid": (elementwise.sigmoid, 1 << 14, True),
 }
 
+# The same of bfloat16. These check the number of products, too.
+_BFLOAT16: Final[dict[str, Callable[..., Any]]] = {
+    "convolution": convolution.convolution,
+    "convolution_backward": convolution.convolution_backward,
+    "mm": products.multiply,
+    "bmm": products.multiply,
+    "_matmul_nh": products.multiply_by_turned,
+    "_matmul_hn": products.multiply_turned,
+    "addmm": products.addmm,
+    "linear": products.linear,
+    "linear_backward": products.linear_backward,
+}
+
 VARIANTS: Final = [
-    Variant(
-        operator,
-        kernel,
-        name="onednn",
-        features=["sse41"],
-        dtypes=["float32"],
-        contiguous=contiguous,
-        least=least,
-        problem=problem,
-    )
-    for operator, (kernel, least, contiguous) in _TABLE.items()
+    *(
+        Variant(
+            operator,
+            kernel,
+            name="onednn",
+            features=["sse41"],
+            dtypes=["float32"],
+            contiguous=contiguous,
+            least=least,
+            problem=problem,
+        )
+        for operator, (kernel, least, contiguous) in _TABLE.items()
+    ),
+    *(
+        Variant(
+            operator,
+            kernel,
+            name="onednn-bfloat16",
+            features=["avx512f"],
+            dtypes=["bfloat16"],
+            problem=problem_of_bfloat16,
+        )
+        for operator, kernel in _BFLOAT16.items()
+    ),
 ]

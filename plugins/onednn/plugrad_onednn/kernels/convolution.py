@@ -28,6 +28,7 @@ from plugrad_onednn.primitives import (
     describe,
     dims,
     element_strides,
+    kind_of,
     layout,
     plan_for,
     row_major,
@@ -58,6 +59,7 @@ class _Shape:
         self, large: Ints, small: Ints, weight: Array, windows: Windows, groups: int
     ) -> None:
         self.large, self.small = large, small
+        self.kind = kind_of(weight)
         self.filters: Ints = weight.shape
         strides = element_strides(weight)
         if groups > 1:
@@ -80,7 +82,11 @@ class _Shape:
                 strict=True,
             )
         )
-        self.key = (large, small, self.filters, self.stride, self.before, self.dilation)
+        sizes = (large, small, self.filters, self.stride, self.before, self.dilation)
+        self.key = (*sizes, self.kind)
+
+    def layout(self, shape: Ints, strides: Ints | None) -> Any:
+        return layout(shape, strides, self.kind)
 
     def products(self) -> int:
         """How many multiplications it takes."""
@@ -96,15 +102,15 @@ class _Shape:
         return dims(self.stride), dims(skipped), dims(self.before), dims(self.after)
 
     def descriptor(self, with_bias: bool) -> Any:
-        bias = layout((self.small[1],), (1,)) if with_bias else None
+        bias = self.layout((self.small[1],), (1,)) if with_bias else None
         return describe(
             "convolution_forward",
             FORWARD,
             _DIRECT,
-            layout(self.large, None),
-            layout(self.filters, None),
+            self.layout(self.large, None),
+            self.layout(self.filters, None),
             bias,
-            layout(self.small, None),
+            self.layout(self.small, None),
             *self.windows(),
         )
 
@@ -115,12 +121,12 @@ class _Shape:
 
         def make() -> Plan:
             layouts = {
-                SRC: layout(self.large, given),
-                WEIGHTS: layout(self.filters, filters),
-                DST: layout(self.small, row_major(self.small)),
+                SRC: self.layout(self.large, given),
+                WEIGHTS: self.layout(self.filters, filters),
+                DST: self.layout(self.small, row_major(self.small)),
             }
             if bias is not None:
-                layouts[BIAS] = layout((self.small[1],), (1,))
+                layouts[BIAS] = self.layout((self.small[1],), (1,))
             return Plan(self.descriptor(bias is not None), layouts)
 
         key = ("convolution", *self.key, given, filters, bias is not None)
@@ -144,16 +150,16 @@ class _Shape:
             descriptor = describe(
                 "convolution_backward_data",
                 _DIRECT,
-                layout(self.large, None),
-                layout(self.filters, None),
-                layout(self.small, None),
+                self.layout(self.large, None),
+                self.layout(self.filters, None),
+                self.layout(self.small, None),
                 *self.windows(),
                 self.descriptor(False),
             )
             layouts = {
-                DIFF_DST: layout(self.small, given),
-                WEIGHTS: layout(self.filters, filters),
-                DIFF_SRC: layout(self.large, row_major(self.large)),
+                DIFF_DST: self.layout(self.small, given),
+                WEIGHTS: self.layout(self.filters, filters),
+                DIFF_SRC: self.layout(self.large, row_major(self.large)),
             }
             return Plan(descriptor, layouts)
 
@@ -171,21 +177,21 @@ class _Shape:
             return NotImplemented
 
         def make() -> Plan:
-            bias = layout((self.small[1],), (1,)) if with_bias else None
+            bias = self.layout((self.small[1],), (1,)) if with_bias else None
             descriptor = describe(
                 "convolution_backward_weights",
                 _DIRECT,
-                layout(self.large, None),
-                layout(self.filters, None),
+                self.layout(self.large, None),
+                self.layout(self.filters, None),
                 bias,
-                layout(self.small, None),
+                self.layout(self.small, None),
                 *self.windows(),
                 self.descriptor(with_bias),
             )
             layouts = {
-                SRC: layout(self.large, inputs),
-                DIFF_DST: layout(self.small, grads),
-                DIFF_WEIGHTS: layout(self.filters, row_major(self.filters)),
+                SRC: self.layout(self.large, inputs),
+                DIFF_DST: self.layout(self.small, grads),
+                DIFF_WEIGHTS: self.layout(self.filters, row_major(self.filters)),
             }
             if with_bias:
                 layouts[DIFF_BIAS] = bias
@@ -219,6 +225,8 @@ def _convolution(
     shape = _Shape(large, small, weight, windows, groups)
     if shape.products() < LEAST_PRODUCTS:
         return NotImplemented
+    if transposed and bias is not None and x.dtype != np.float32:
+        return NotImplemented  # the sum would be rounded twice
     if not transposed:
         if bias is not None and not bias.flags.c_contiguous:
             bias = bias.copy()
@@ -245,7 +253,8 @@ def _convolution_backward(
     shape = _Shape(large, small, weight, windows, groups)
     if shape.products() < LEAST_PRODUCTS:
         return NotImplemented
-    if weight.shape[1] <= _FEW_CHANNELS and groups == 1 and not transposed:
+    is_float32 = x.dtype == np.float32
+    if weight.shape[1] <= _FEW_CHANNELS and groups == 1 and not transposed and is_float32:
         return NotImplemented
     to_input = to_filters = to_bias = None
     if mask[0]:
@@ -259,7 +268,8 @@ def _convolution_backward(
             return NotImplemented
         to_filters, to_bias = found
     if mask[2] and to_bias is None:
-        to_bias = grad.sum((0, *range(2, grad.ndim)))
+        wide = grad.astype(np.float32, copy=False)
+        to_bias = wide.sum((0, *range(2, grad.ndim))).astype(x.dtype, copy=False)
     return to_input, to_filters, to_bias
 
 
