@@ -6,12 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 pytest.importorskip("plugrad_native.compiled")
 
 FLOAT32 = np.dtype(np.float32)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 P, Q, R, S = X + 1, X + 2, X + 3, X + 4
 ROW = np.ones(4, np.float32)
@@ -119,6 +121,9 @@ CALLS: dict[str, tuple[Any, ...]] = {
     ),
     "convolution": (PLANES, TAPS, None, *SIDE_BY_SIDE, (0, 0), 1),
     "convolution_backward": (PLANES, PLANES, TAPS, *SIDE_BY_SIDE, 1, (True, True, True)),
+    "cast": (X, BFLOAT16),
+    "new_like": (X, BFLOAT16),
+    "cast_into": (X, X.astype(BFLOAT16)),
     "max_pool": (IMAGES, *WINDOWS),
     "max_pool1d": (X, 2, 2, 0, 1, 2),
     "max_pool_backward": (POOLED, IMAGES.shape, np.zeros(POOLED.shape, np.int64), *WINDOWS),

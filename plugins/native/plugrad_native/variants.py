@@ -6,10 +6,11 @@ gelu without AVX-512; if it is not installed, ours serve those as well. See READ
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from plugrad.plugins import Variant
-from plugrad_native import chains, compiled
+from plugrad_native import chains, compiled, narrow
 
 # The largest arrays on which our gradient of gelu comes before plugrad-onednn's.
 _MOST: Final = 1 << 15
@@ -123,6 +124,46 @@ def _variant(
     )
 
 
+# Kernels of bfloat16: operators by the number of arrays that they read.
+_NARROW: Final[dict[int, tuple[str, ...]]] = {
+    1: (*_OF_ELEMENTS[:-2], "gelu"),
+    2: (
+        *(f"{operator}.Tensor" for operator in _OF_PAIRS),
+        *("maximum", "minimum", "gelu_backward", "silu_backward", "sigmoid_backward"),
+        *("tanh_backward", "threshold_backward"),
+    ),
+}
+_NARROW_WHOLE: Final[dict[str, tuple[str, int]]] = {
+    "_softmax": ("softmax", 2),
+    "_log_softmax": ("log_softmax", 2),
+    "_softmax_backward_data": ("softmax_backward", -1),
+    "_log_softmax_backward_data": ("log_softmax_backward", -1),
+    "native_layer_norm": ("layer_norm", -1),
+    "_fused_rms_norm": ("rms_norm", -1),
+    "sum": ("sum", -1),
+    "mean": ("mean", -1),
+}
+# Up to so many elements the loops of ml_dtypes are as fast.
+_LEAST_NARROW: Final = 1 << 11
+
+
+def _narrow(operator: str, kernel: Callable[..., Any], least: int = _LEAST_NARROW) -> Variant:
+    return Variant(
+        operator,
+        kernel,
+        name="native-bfloat16",
+        features=compiled.NEEDS[compiled.name],
+        dtypes=("bfloat16",),
+        least=least,
+        priority=1,
+        problem=compiled.problem,
+    )
+
+
+def _function(operator: str) -> Callable[..., Any]:
+    return compiled.kernel(operator.partition(".")[0])
+
+
 VARIANTS: Final = [
     *(_variant(operator, function) for operator, function in _KERNELS.items()),
     *(_variant(operator, _SPLIT.get(operator, operator), dtypes=()) for operator in _VIEWS),
@@ -153,4 +194,21 @@ VARIANTS: Final = [
         least=_MOST + 1,
     ),
     _variant("gelu_backward", "gelu_backward", name="native-large", least=_MOST + 1, priority=-1),
+    *(
+        _variant("_to_copy", "cast", name=f"native-{dtype}", dtypes=(dtype,), least=_LEAST_NARROW)
+        for dtype in ("float32", "bfloat16")
+    ),
+    *(
+        _narrow(operator, narrow.by_pieces(_function(operator), operands))
+        for operands, operators in _NARROW.items()
+        for operator in operators
+    ),
+    *(
+        _narrow(f"{operator}.Tensor", narrow.by_pieces(_function(operator[:-1]), 2, True))
+        for operator in _INTO_FIRST
+    ),
+    *(
+        _narrow(operator, narrow.whole(compiled.kernel(function), widening))
+        for operator, (function, widening) in _NARROW_WHOLE.items()
+    ),
 ]

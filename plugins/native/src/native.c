@@ -7,6 +7,7 @@
    once for those with certain instructions. */
 
 #include "kernels_of_attention.h"
+#include "kernels_of_bfloat16.h"
 #include "kernels_of_chains.h"
 #include "kernels_of_channels.h"
 #include "kernels_of_convolutions.h"
@@ -196,6 +197,9 @@ static PyMethodDef methods[] = {
             "parameters, grads, means, squares, largest, rates, epsilons, beta1, beta2, decay, "
             "weight_decay, maximize",
             "One step of Adam, in place."),
+    SEVERAL("cast", cast, "a, dtype", "bfloat16 as float32, or the other way round."),
+    SEVERAL("new_like", new_like_in, "a, dtype", "A new array of the shape of another one."),
+    SEVERAL("cast_into", cast_into, "a, out", "The same to bfloat16, written to an array."),
     SEVERAL("cat", cat, "arrays, dim", "Arrays joined along a dimension."),
     SEVERAL("stack", stack, "arrays, dim", "Arrays joined along a new dimension."),
     {NULL, NULL, 0, NULL},
