@@ -37,7 +37,7 @@ from benchmarks import (
     step_memory,
     transforms,
 )
-from benchmarks.kernels import convolutions, large_arrays, numerics, sizes
+from benchmarks.kernels import bfloat16, convolutions, large_arrays, numerics, sizes
 from benchmarks.measure import Effort, Row
 from benchmarks.report import read_plain, read_rows, tables, write_json, write_markdown
 
@@ -50,6 +50,7 @@ BENCHMARKS: dict[str, Callable[[Effort], list[Row]]] = {
     "sizes": sizes.run,
     "large_arrays": large_arrays.run,
     "convolutions": convolutions.run,
+    "bfloat16": bfloat16.run,
     "profiler": profiler.run,
     "recording": recording.run,
     "devices": devices.run,

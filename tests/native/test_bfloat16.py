@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -13,12 +14,17 @@ import plugrad.nn.functional as F
 from plugrad.testing import assert_close
 
 variants = pytest.importorskip("plugrad_native.variants")
-narrow = pytest.importorskip("plugrad_native.narrow")
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT32 = np.dtype(np.float32)
 NARROW = {one.operator: one.kernel for one in variants.VARIANTS if one.name == "native-bfloat16"}
-SIZES = [1, 1000, narrow._PIECE + 17, 3 * narrow._PIECE]
+SIZES = [1, 1000, 70_001]
+OF_TWO = [
+    *("gelu_backward", "silu_backward", "sigmoid_backward", "tanh_backward"),
+    *("threshold_backward", "maximum", "minimum"),
+    *(f"{operator}.Tensor" for operator in variants._OF_PAIRS),
+]
+OF_ONE = (*variants._OF_ELEMENTS[:-2], "gelu")
 # Positive numbers, for roots and the like.
 POSITIVE = ("rsqrt", "sqrt", "reciprocal")
 
@@ -50,9 +56,6 @@ def test_casts_of_all_numbers(kernels: Any) -> None:
             expected = numbers.astype(BFLOAT16)
         found = kernels.cast(numbers, BFLOAT16)
         np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
-        out = np.empty_like(found)
-        assert kernels.cast_into(numbers, out) is out
-        np.testing.assert_array_equal(out.view(np.uint16), expected.view(np.uint16))
 
 
 def test_other_casts_are_declined(kernels: Any) -> None:
@@ -68,13 +71,10 @@ def test_other_casts_are_declined(kernels: Any) -> None:
         (x.astype(ml_dtypes.float8_e4m3fn), FLOAT32),
     ):
         assert kernels.cast(given, dtype) is NotImplemented
-    wide = x.astype(FLOAT32)
-    for out in (np.empty(5, BFLOAT16), np.empty((60, 40), BFLOAT16).T, np.empty((40, 60), "f4")):
-        assert kernels.cast_into(wide, out) is NotImplemented
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("operator", variants._NARROW[1])
+@pytest.mark.parametrize("operator", OF_ONE)
 def test_functions(plain: Any, operator: str, size: int) -> None:
     x = np.abs(drawn(size)) + BFLOAT16.type(0.1) if operator in POSITIVE else drawn(size)
     x[: min(3, size)] = [np.inf, np.nan, 0.0][: min(3, size)]
@@ -84,7 +84,7 @@ def test_functions(plain: Any, operator: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("operator", variants._NARROW[2])
+@pytest.mark.parametrize("operator", OF_TWO)
 def test_functions_of_two(plain: Any, operator: str, size: int) -> None:
     a, b = drawn(size), drawn(size, 1)
     rest = {"gelu_backward": ("tanh",), "threshold_backward": (0.25,)}.get(operator, ())
@@ -143,7 +143,40 @@ def test_arrays_that_do_not_match_are_declined() -> None:
     for other in others:
         assert add(x, other) is NotImplemented
     assert add(x[:, ::2], x[:, ::2]) is NotImplemented
-    assert add(np.empty(0, BFLOAT16), np.empty(0, BFLOAT16)) is NotImplemented
+    for out in (np.empty((60, 40), BFLOAT16).T, np.empty((40, 60), FLOAT32), x.reshape(-1)):
+        assert add(x, x, out=out) is NotImplemented
+        assert NARROW["exp"](x, out=out) is NotImplemented
+    memory = drawn(3000)
+    assert add(memory[:2000], memory[:2000], out=memory[500:2500]) is NotImplemented
+    truths = memory.view(np.bool_)[:3000]
+    assert NARROW["eq.Tensor"](memory, memory, out=truths) is NotImplemented
+
+
+def test_results_may_go_to_an_array() -> None:
+    x, y = drawn((40, 60)), drawn((40, 60), 1)
+    out, truths = np.empty_like(x), np.empty((40, 60), np.bool_)
+    assert NARROW["mul.Tensor"](x, y, out=out) is out
+    same(out, x * y)
+    assert NARROW["lt.Tensor"](x, y, out=truths) is truths
+    np.testing.assert_array_equal(truths, x < y)
+    assert NARROW["relu"](x, out=out) is out
+    same(out, np.maximum(x, BFLOAT16.type(0)))
+
+
+def test_threads_give_the_same(kernels: Any) -> None:
+    x, y = drawn(1 << 20), drawn(1 << 20, 1)
+    calls: list[Callable[[], Any]] = [
+        lambda: kernels.mul(x, y),
+        lambda: kernels.exp(x),
+        lambda: kernels.cast(x, FLOAT32),
+    ]
+    expected = [call() for call in calls]
+    kernels.use_thread_count(lambda: 3)
+    try:
+        for call, one in zip(calls, expected, strict=True):
+            np.testing.assert_array_equal(call(), one)
+    finally:
+        kernels.use_thread_count(None)
 
 
 def step(x: Any, weight: Any) -> tuple[Any, ...]:

@@ -122,8 +122,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "convolution": (PLANES, TAPS, None, *SIDE_BY_SIDE, (0, 0), 1),
     "convolution_backward": (PLANES, PLANES, TAPS, *SIDE_BY_SIDE, 1, (True, True, True)),
     "cast": (X, BFLOAT16),
-    "new_like": (X, BFLOAT16),
-    "cast_into": (X, X.astype(BFLOAT16)),
     "max_pool": (IMAGES, *WINDOWS),
     "max_pool1d": (X, 2, 2, 0, 1, 2),
     "max_pool_backward": (POOLED, IMAGES.shape, np.zeros(POOLED.shape, np.int64), *WINDOWS),

@@ -124,15 +124,13 @@ def _variant(
     )
 
 
-# Kernels of bfloat16: operators by the number of arrays that they read.
-_NARROW: Final[dict[int, tuple[str, ...]]] = {
-    1: (*_OF_ELEMENTS[:-2], "gelu"),
-    2: (
-        *(f"{operator}.Tensor" for operator in _OF_PAIRS),
-        *("maximum", "minimum", "gelu_backward", "silu_backward", "sigmoid_backward"),
-        *("tanh_backward", "threshold_backward"),
-    ),
-}
+# Of bfloat16, too, these compute arrays, or two arrays of one shape.
+_NARROW: Final = (
+    *(*_OF_ELEMENTS, "gelu"),
+    *(f"{operator}.Tensor" for operator in (*_OF_PAIRS, *_INTO_FIRST)),
+    *("gelu_backward", "silu_backward", "sigmoid_backward", "tanh_backward"),
+)
+# And these as a whole: the kernel, and the position of an argument that asks for float32.
 _NARROW_WHOLE: Final[dict[str, tuple[str, int]]] = {
     "_softmax": ("softmax", 2),
     "_log_softmax": ("log_softmax", 2),
@@ -142,26 +140,23 @@ _NARROW_WHOLE: Final[dict[str, tuple[str, int]]] = {
     "_fused_rms_norm": ("rms_norm", -1),
     "sum": ("sum", -1),
     "mean": ("mean", -1),
+    "threshold_backward": ("threshold_backward", -1),
 }
 # Up to so many elements the loops of ml_dtypes are as fast.
 _LEAST_NARROW: Final = 1 << 11
 
 
-def _narrow(operator: str, kernel: Callable[..., Any], least: int = _LEAST_NARROW) -> Variant:
+def _narrow(operator: str, kernel: Callable[..., Any]) -> Variant:
     return Variant(
         operator,
         kernel,
         name="native-bfloat16",
         features=compiled.NEEDS[compiled.name],
         dtypes=("bfloat16",),
-        least=least,
+        least=_LEAST_NARROW,
         priority=1,
         problem=compiled.problem,
     )
-
-
-def _function(operator: str) -> Callable[..., Any]:
-    return compiled.kernel(operator.partition(".")[0])
 
 
 VARIANTS: Final = [
@@ -198,15 +193,7 @@ VARIANTS: Final = [
         _variant("_to_copy", "cast", name=f"native-{dtype}", dtypes=(dtype,), least=_LEAST_NARROW)
         for dtype in ("float32", "bfloat16")
     ),
-    *(
-        _narrow(operator, narrow.by_pieces(_function(operator), operands))
-        for operands, operators in _NARROW.items()
-        for operator in operators
-    ),
-    *(
-        _narrow(f"{operator}.Tensor", narrow.by_pieces(_function(operator[:-1]), 2, True))
-        for operator in _INTO_FIRST
-    ),
+    *(_narrow(operator, compiled.kernel(operator.partition(".")[0])) for operator in _NARROW),
     *(
         _narrow(operator, narrow.whole(compiled.kernel(function), widening))
         for operator, (function, widening) in _NARROW_WHOLE.items()

@@ -66,11 +66,13 @@ static PyArrayObject *served(PyObject *given)
     return is_real(a) && is_plain(a) ? a : NULL;
 }
 
-/* The same of another one's dtype. */
+/* The same of the dtype of another one that is served. */
 static PyArrayObject *served_like(PyObject *given, PyArrayObject *other)
 {
-    PyArrayObject *a = served(given);
-    return a != NULL && PyArray_TYPE(a) == PyArray_TYPE(other) ? a : NULL;
+    PyArrayObject *a = (PyArrayObject *)given;
+    return PyArray_CheckExact(given) && PyArray_TYPE(a) == PyArray_TYPE(other) && is_plain(a)
+               ? a
+               : NULL;
 }
 
 /* An array with one element for each of `count`, in `*found`, or NULL there for None; whether it is

@@ -3,6 +3,7 @@
 #ifndef PLUGRAD_KERNELS_OF_ELEMENTS_H
 #define PLUGRAD_KERNELS_OF_ELEMENTS_H
 
+#include "bfloat16.h"
 #include "kinds.h"
 
 typedef void (*Loop)(const void *, void *, npy_intp);
@@ -28,13 +29,44 @@ static void do_elements(const void *given, Py_ssize_t from, Py_ssize_t to)
     }
 }
 
+/* The same of bfloat16, by loops of float32. */
+static void do_narrow_elements(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const Elements *work = given;
+    float a[NARROW_BLOCK], grad[NARROW_BLOCK], out[NARROW_BLOCK];
+    for (npy_intp i = from; i < to; i += NARROW_BLOCK) {
+        npy_intp n = to - i < NARROW_BLOCK ? to - i : NARROW_BLOCK;
+        widen(at(DATA(work->a), work->a, i), a, n);
+        if (work->grad == NULL) {
+            work->loop(a, out, n);
+        } else {
+            widen(at(DATA(work->grad), work->a, i), grad, n);
+            work->gradient_loop(grad, a, out, n);
+        }
+        narrow(out, at(DATA(work->out), work->a, i), n);
+    }
+}
+
+static void run_elements(const Elements *work)
+{
+    Part part = is_real(work->a) ? do_elements : do_narrow_elements;
+    SHARING(PyArray_SIZE(work->a), work->least, part, work, PyArray_SIZE(work->a), PART);
+}
+
+/* An array of bfloat16, too. */
+static PyArrayObject *served_element(PyObject *given)
+{
+    PyArrayObject *a = served(given);
+    return a == NULL ? served_narrow(given) : a;
+}
+
 /* The result goes to `out`, or to an array of its own if that is NULL. */
 static PyObject *each(PyObject *given, PyObject *out, Loop of_float, Loop of_double, npy_intp least)
 {
-    PyArrayObject *a = served(given);
+    PyArrayObject *a = served_element(given);
     PyArrayObject *made = NULL;
     if (a != NULL && out == NULL) {
-        made = new_like(a);
+        made = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
     } else if (a != NULL) {
         made = served_like(out, a);
         if (made == NULL || !PyArray_SAMESHAPE(made, a) || !PyArray_ISWRITEABLE(made) ||
@@ -47,11 +79,11 @@ static PyObject *each(PyObject *given, PyObject *out, Loop of_float, Loop of_dou
     if (made == NULL) {
         return failed();
     }
-    Elements work = {.loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double,
+    Elements work = {.loop = PyArray_TYPE(a) == NPY_DOUBLE ? of_double : of_float,
                      .a = a,
                      .out = made,
                      .least = least};
-    SHARING(PyArray_SIZE(a), work.least, do_elements, &work, PyArray_SIZE(a), PART);
+    run_elements(&work);
     return (PyObject *)made;
 }
 
@@ -113,19 +145,19 @@ static PyObject *power(PyObject *module, PyObject *const *args, Py_ssize_t count
 static PyObject *gradient_of_each(PyObject *const *args, GradientLoop of_float,
                                   GradientLoop of_double, npy_intp least)
 {
-    PyArrayObject *a = served(args[1]);
+    PyArrayObject *a = served_element(args[1]);
     PyArrayObject *grad = a == NULL ? NULL : gradient_like(args[0], a);
     if (grad == NULL) {
         return failed();
     }
-    PyArrayObject *out = new_like(a);
+    PyArrayObject *out = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
     if (out != NULL) {
-        Elements work = {.gradient_loop = PyArray_TYPE(a) == NPY_FLOAT ? of_float : of_double,
+        Elements work = {.gradient_loop = PyArray_TYPE(a) == NPY_DOUBLE ? of_double : of_float,
                          .grad = grad,
                          .a = a,
                          .out = out,
                          .least = least};
-        SHARING(PyArray_SIZE(a), work.least, do_elements, &work, PyArray_SIZE(a), PART);
+        run_elements(&work);
     }
     Py_DECREF(grad);
     return (PyObject *)out;

@@ -7,6 +7,7 @@
 #ifndef PLUGRAD_KERNELS_OF_PAIRS_H
 #define PLUGRAD_KERNELS_OF_PAIRS_H
 
+#include "bfloat16.h"
 #include "kinds.h"
 
 typedef void (*PairLoop)(const void *, int, const void *, int, void *, npy_intp);
@@ -264,11 +265,71 @@ static int is_operand(PyObject *given)
            PyArray_ISNOTSWAPPED(a);
 }
 
+/* Two arrays of bfloat16 of one shape. */
+typedef struct {
+    PairLoop loop;
+    const npy_uint16 *operands[2];
+    char *out;
+    int out_bytes; /* 1 if the result is one of truth values */
+} NarrowPair;
+
+static void do_narrow_pairs(const void *given, Py_ssize_t from, Py_ssize_t to)
+{
+    const NarrowPair *work = given;
+    float left[NARROW_BLOCK], right[NARROW_BLOCK], made[NARROW_BLOCK];
+    for (npy_intp i = from; i < to; i += NARROW_BLOCK) {
+        npy_intp n = to - i < NARROW_BLOCK ? to - i : NARROW_BLOCK;
+        char *out = work->out + i * work->out_bytes;
+        widen(work->operands[0] + i, left, n);
+        widen(work->operands[1] + i, right, n);
+        if (work->out_bytes == 1) {
+            work->loop(left, 1, right, 1, out, n);
+        } else {
+            work->loop(left, 1, right, 1, made, n);
+            narrow(made, out, n);
+        }
+    }
+}
+
+static PyObject *narrow_pair(const Pair *pair, PyArrayObject *left, PyArrayObject *right,
+                             PyObject *out)
+{
+    int ndim = PyArray_NDIM(left), compares = pair->result == NPY_BOOL;
+    npy_intp *shape = PyArray_DIMS(left), size = PyArray_SIZE(left);
+    PyArrayObject *made = (PyArrayObject *)out;
+    if (!PyArray_SAMESHAPE(left, right)) {
+        return declined();
+    }
+    if (out == NULL) {
+        made = compares ? new_array(ndim, shape, NPY_BOOL) : new_of(left, ndim, shape);
+        if (made == NULL) {
+            return NULL;
+        }
+    } else {
+        int type = compares ? NPY_BOOL : PyArray_TYPE(left);
+        Paired work = {.out = PyArray_BYTES(made), .size = size, .bytes = 2};
+        work.out_bytes = compares ? 1 : 2;
+        if (!is_result(out, ndim, shape, type) || !is_apart(&work, left, 1) ||
+            !is_apart(&work, right, 1)) {
+            return declined();
+        }
+        Py_INCREF(out);
+    }
+    NarrowPair work = {pair->of_float, {DATA(left), DATA(right)}, PyArray_BYTES(made),
+                       (int)PyArray_ITEMSIZE(made)};
+    SHARING(size, LIGHT_SHARED, do_narrow_pairs, &work, size, PART);
+    return (PyObject *)made;
+}
+
 /* Two operands; the result goes to `out`, or to an array of its own if that is NULL. */
 static PyObject *paired(const Pair *pair, PyObject *left, PyObject *right, PyObject *out)
 {
     PyArrayObject *operands[2] = {is_operand(left) ? (PyArrayObject *)left : NULL,
                                   is_operand(right) ? (PyArrayObject *)right : NULL};
+    PyArrayObject *narrow = served_narrow(left), *other = served_narrow(right);
+    if (narrow != NULL && other != NULL) {
+        return narrow_pair(pair, narrow, other, out);
+    }
     Paired work = {.rows = 1, .middle = 1};
     double number;
     float rounded;

@@ -198,8 +198,6 @@ static PyMethodDef methods[] = {
             "weight_decay, maximize",
             "One step of Adam, in place."),
     SEVERAL("cast", cast, "a, dtype", "bfloat16 as float32, or the other way round."),
-    SEVERAL("new_like", new_like_in, "a, dtype", "A new array of the shape of another one."),
-    SEVERAL("cast_into", cast_into, "a, out", "The same to bfloat16, written to an array."),
     SEVERAL("cat", cat, "arrays, dim", "Arrays joined along a dimension."),
     SEVERAL("stack", stack, "arrays, dim", "Arrays joined along a new dimension."),
     {NULL, NULL, 0, NULL},
