@@ -224,6 +224,26 @@ def test_an_interrupt_anywhere_leaves_nothing_behind(
     assert came > 20
 
 
+def test_an_interrupt_between_import_and_taking_up_leaves_nothing_behind(
+    half: FakeSite, manager: PluginManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(half, "\n".join(AT_IMPORT) + HOOKS)
+    before = state()
+
+    def interrupted(*given: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PluginManager, "_take_up", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        manager.load("half")
+    assert manager.discovered()["half"].status == "not loaded"
+    assert_same_state(before, "before it is taken up")
+    assert manager.load("half").status == "loaded"
+    manager.unload("half")
+    assert_same_state(before, "after it was loaded")
+
+
 def test_an_unloading_that_is_interrupted_is_finished_by_the_next_call(
     half: FakeSite, manager: PluginManager
 ) -> None:

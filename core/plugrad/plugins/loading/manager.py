@@ -263,7 +263,13 @@ class PluginManager:
                     if getattr(getattr(module, "__spec__", None), "_initializing", False):
                         return plugin  # the module's own code called it: its import ends first
                     work = partial(self._take_up, plugin, module)
-            if not exclusively(self, plugin, work):
+            try:
+                taken_up = exclusively(self, plugin, work)
+            except BaseException:
+                # An interrupt before the work began: what the import registered is still there.
+                exclusively(self, plugin, partial(self._clear, plugin))
+                raise
+            if not taken_up:
                 return plugin
         self._load_additions(plugin)
         return plugin
