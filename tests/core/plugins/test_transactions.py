@@ -231,12 +231,12 @@ def test_an_interrupt_between_import_and_taking_up_leaves_nothing_behind(
     before = state()
 
     def interrupted(*given: object) -> None:
-        monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PluginManager, "_take_up", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        manager.load("half")
+    with monkeypatch.context() as patch:
+        patch.setattr(PluginManager, "_take_up", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            manager.load("half")
     assert manager.discovered()["half"].status == "not loaded"
     assert_same_state(before, "before it is taken up")
     assert manager.load("half").status == "loaded"

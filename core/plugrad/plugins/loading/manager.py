@@ -249,7 +249,6 @@ class PluginManager:
         self._load_preferred(plugin)
         while plugin.is_to_load():
             # The import has the import system's own lock; its code may use plugrad in any thread.
-            module: object | None = None
             with made_by(plugin):
                 try:
                     module = plugin.by_hand or importlib.import_module(plugin.target)
@@ -268,7 +267,7 @@ class PluginManager:
                 taken_up = exclusively(self, plugin, work)
             except BaseException:
                 # An interrupt before the work began: what the import registered is still there.
-                exclusively(self, plugin, partial(self._clear, plugin, module))
+                exclusively(self, plugin, partial(self._clear, plugin))
                 raise
             if not taken_up:
                 return plugin
@@ -297,14 +296,14 @@ class PluginManager:
                 self._retire(plugin)
                 raise
 
-    def _clear(self, plugin: Plugin, module: object | None = None) -> None:
+    def _clear(self, plugin: Plugin) -> None:
         """Undo what the loading of a plugin did that was interrupted."""
         if plugin.is_going or not plugin.is_settled:
-            self._retire(plugin, module)
+            self._retire(plugin)
 
-    def _retire(self, plugin: Plugin, module: object | None = None) -> None:
-        """Take a plugin down that may have been in use; its module, if it has not been taken up."""
-        take_down(plugin, plugin.module or module, self._hooks, self._others(plugin))
+    def _retire(self, plugin: Plugin) -> None:
+        """Take a plugin down that may have been in use."""
+        take_down(plugin, plugin.module, self._hooks, self._others(plugin))
         self.refresh_kernels()
 
     def _fail(self, plugin: Plugin, module: object | None, error: BaseException) -> None:
