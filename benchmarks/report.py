@@ -48,8 +48,8 @@ plugrad-native keeps the memory of such results for the next ones.
     "convolutions": """\
 The C library may give PyTorch's results of 4 MB back to the system after each call, which then
 takes twice as long. With `MALLOC_TRIM_THRESHOLD_=1000000000 MALLOC_MMAP_THRESHOLD_=1000000000` it
-does not: then `16 to 32 channels, forward` takes plugrad 1.0 times as long as PyTorch on one
-thread, and 1.1 times on two.
+does not: then `16 to 32 channels, forward` takes plugrad 0.85 times as long as PyTorch on one
+thread, and 0.75 times on two.
 """,
     "numerics": """\
 Operators that take more than 1.2 times as long as in PyTorch, and the reasons:
