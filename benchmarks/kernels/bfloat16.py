@@ -65,7 +65,7 @@ def run(effort: Effort) -> list[Row]:
     for name, make in makers.items():
         contestants = {library.name: make(library) for library in libraries()}
         for used in THREADS:
-            case = f"{name}, {used} thread{'' if used == 1 else 's'}"
+            case = f"bfloat16: {name}, {used} thread{'' if used == 1 else 's'}"
             with threads(used):
                 found = interleave(contestants, effort, pause=PAUSE if used > 1 else 0.0)
             rows.append(Row("bfloat16", case, "us per call", found, Budget(1.0, TORCH)))
