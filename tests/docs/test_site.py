@@ -98,8 +98,10 @@ def test_an_operators_page_has_each_overload_and_links_to_what_it_is_made_of() -
 def test_an_operators_page_names_variants_who_has_them_and_what_they_need() -> None:
     known = operator_pages.pages()
     gelu = known["reference/operators/plugrad.gelu.md"]
-    own, other = (line for line in gelu.splitlines() if line.startswith("| `gelu` | cpu |"))
+    found = [line for line in gelu.splitlines() if line.startswith("| `gelu` | cpu |")]
+    own, of_bfloat16, other = found
     assert own.startswith("| `gelu` | cpu | plugrad-native | native | any (three builds) |")
+    assert of_bfloat16.endswith("| bfloat16, from 2,048 elements |")
     assert other.endswith(
         "| plugrad-onednn | onednn | sse41 | float32, contiguous, from 2,048 elements |"
     )
