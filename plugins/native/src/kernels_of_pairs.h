@@ -326,9 +326,9 @@ static PyObject *paired(const Pair *pair, PyObject *left, PyObject *right, PyObj
 {
     PyArrayObject *operands[2] = {is_operand(left) ? (PyArrayObject *)left : NULL,
                                   is_operand(right) ? (PyArrayObject *)right : NULL};
-    PyArrayObject *narrow = served_narrow(left), *other = served_narrow(right);
-    if (narrow != NULL && other != NULL) {
-        return narrow_pair(pair, narrow, other, out);
+    if (operands[0] == NULL && operands[1] == NULL) {
+        PyArrayObject *narrow = served_narrow(left), *other = served_narrow(right);
+        return narrow != NULL && other != NULL ? narrow_pair(pair, narrow, other, out) : declined();
     }
     Paired work = {.rows = 1, .middle = 1};
     double number;

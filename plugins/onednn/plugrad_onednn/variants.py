@@ -44,29 +44,28 @@ _BFLOAT16: Final[dict[str, Callable[..., Any]]] = {
     "linear_backward": products.linear_backward,
 }
 
+
+def _variant(
+    operator: str,
+    kernel: Callable[..., Any],
+    least: int = 0,
+    contiguous: bool = False,
+    *,
+    narrow: bool = False,
+) -> Variant:
+    return Variant(
+        operator,
+        kernel,
+        name="onednn-bfloat16" if narrow else "onednn",
+        features=["avx512f" if narrow else "sse41"],
+        dtypes=["bfloat16" if narrow else "float32"],
+        contiguous=contiguous,
+        least=least,
+        problem=problem_of_bfloat16 if narrow else problem,
+    )
+
+
 VARIANTS: Final = [
-    *(
-        Variant(
-            operator,
-            kernel,
-            name="onednn",
-            features=["sse41"],
-            dtypes=["float32"],
-            contiguous=contiguous,
-            least=least,
-            problem=problem,
-        )
-        for operator, (kernel, least, contiguous) in _TABLE.items()
-    ),
-    *(
-        Variant(
-            operator,
-            kernel,
-            name="onednn-bfloat16",
-            features=["avx512f"],
-            dtypes=["bfloat16"],
-            problem=problem_of_bfloat16,
-        )
-        for operator, kernel in _BFLOAT16.items()
-    ),
+    *(_variant(operator, *rest) for operator, rest in _TABLE.items()),
+    *(_variant(operator, kernel, narrow=True) for operator, kernel in _BFLOAT16.items()),
 ]
