@@ -51,10 +51,10 @@ def emit_function(out: Source, group: Group) -> None:
 def emit_overload_table(out: Source, group: Group) -> None:
     """`OVERLOADS_max`: what the run-time resolution chooses from."""
     out.line()
-    out.line(f"OVERLOADS_{group.name}: Final = (")
+    out.line(f"OVERLOADS_{group.name}: Final = overload_table([")
     for entry in group.entries:
-        out.line(f"    (OP_{entry.identifier}, call_{entry.identifier}),")
-    out.line(")")
+        out.line(f"    OP_{entry.identifier}, call_{entry.identifier},")
+    out.line("])")
 
 
 def _emit_overloaded(out: Source, group: Group) -> None:

@@ -133,7 +133,7 @@ from plugrad.tensor.calls.foreign_operands import foreign_operand, operand_of_ar
 from plugrad.tensor.calls.memory_options import check_memory
 from plugrad.tensor.calls.outputs import accumulated_dtype, compute_into, like_out
 from plugrad.tensor.creation.from_data import tensor_first
-from plugrad.tensor.calls.overloads import call_overload
+from plugrad.tensor.calls.overloads import call_overload, overload_table
 from plugrad.tensor.calls.overridable import (
     OVERRIDES,
     PROCEED,

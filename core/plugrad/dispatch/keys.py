@@ -64,7 +64,7 @@ AUTOGRAD_KEYS: Final = AUTOGRAD_BIT | AD_INPLACE_OR_VIEW_BIT
 # What a tensor's array is still to undergo: see `tensor/math_bits.py`.
 MATH_BITS: Final = CONJUGATE_BIT | NEGATIVE_BIT
 
-_FUNCTIONALITY_NAMES: Final = (
+_FUNCTIONALITY_NAMES: Final = [
     "Dense",
     "BackendSelect",
     "Functionalize",
@@ -77,7 +77,7 @@ _FUNCTIONALITY_NAMES: Final = (
     "Transforms",
     "Tracer",
     "PythonMode",
-)
+]
 
 
 @final

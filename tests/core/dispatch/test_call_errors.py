@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import plugrad
-from plugrad.codegen.call_errors import reword, type_words
+from plugrad.codegen.translation.call_errors import reword, type_words
 
 X = plugrad.ones(2, 3)
 

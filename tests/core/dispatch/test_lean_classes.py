@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrad.codegen import lean_classes, leaner
+from plugrad.codegen.translation import lean_classes, leaner
 
 pytest.importorskip("mypyc", reason="mypyc is needed to build only")
 
@@ -205,7 +205,7 @@ from setuptools import setup
 from mypyc.build import mypycify
 found = mypycify(["--cache-dir={os.devnull}", *{sorted(PACKAGE)!r}], multi_file=True,
                  target_dir="build", group_name="both")
-from plugrad.codegen import lean_classes, leaner
+from plugrad.codegen.translation import lean_classes, leaner
 path = Path("build/__native_made.c")
 text = lean_classes.lean(leaner.lean(path.read_text(), lambda name: False))
 assert "plugrad_make_node" in text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrad.codegen.leaner import lean, only_for_c
+from plugrad.codegen.translation.leaner import lean, only_for_c
 
 pytest.importorskip("mypyc", reason="mypyc is needed to build only")
 

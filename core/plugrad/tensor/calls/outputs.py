@@ -22,7 +22,7 @@ from plugrad.tensor.calls.cpp_names import CPP_NAMES
 from plugrad.tensor.calls.promotion import can_cast
 
 # Decompositions, and what is solved by them.
-MATRICES: Final = (
+MATRICES: Final = [
     "chain_matmul",
     "linalg_cholesky",
     "linalg_cholesky_ex",
@@ -51,9 +51,9 @@ MATRICES: Final = (
     "slogdet",
     "svd",
     "triangular_solve",
-)
+]
 # Copies of views, and other functions that write into `out` in its dtype.
-COPIES: Final = (
+COPIES: Final = [
     *("alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy"),
     *("narrow_copy", "permute_copy", "select_copy", "slice_copy", "squeeze_copy", "t_copy"),
     *("transpose_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy"),
@@ -61,7 +61,7 @@ COPIES: Final = (
     *("avg_pool2d", "avg_pool3d", "ceil", "conj_physical", "floor", "gelu", "hardshrink", "linear"),
     *("log_sigmoid", "logcumsumexp", "logsigmoid", "mode", "nanmedian", "nanquantile", "neg"),
     *("quantile", "sign", "softplus", "softshrink"),
-)
+]
 # Functions that PyTorch computes without promotion: `out` must have the dtype of the result.
 EXACT: Final = frozenset(
     [

@@ -48,6 +48,12 @@ class NoFit(Exception):
     """An argument does not fit a parameter."""
 
 
+def overload_table(parts: list[Any]) -> tuple[tuple[Operator, Any], ...]:
+    """Operators with the functions that call them, from a list of both in turns: the C for a tuple
+    of tuples is twenty times as long."""
+    return tuple(zip(parts[::2], parts[1::2], strict=True))
+
+
 def call_overload(
     name: str,
     overloads: tuple[tuple[Operator, Any], ...],

@@ -204,7 +204,7 @@ _PARSED = re.compile(r"^( +)va_end\(va\);\n +return retval;$", re.MULTILINE)
 def type_words(expected: str) -> str:
     """PyTorch's name for a type as mypyc writes it.
 
-    >>> from plugrad.codegen.call_errors import type_words
+    >>> from plugrad.codegen.translation.call_errors import type_words
     >>> type_words("plugrad.tensor.base.TensorBase or None"), type_words("tuple[int, int]")
     ('Tensor', 'tuple')
     """

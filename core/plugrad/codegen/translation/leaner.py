@@ -158,7 +158,7 @@ def only_for_c(name: str, module: str, spread: Mapping[str, int]) -> bool:
         module: its module's name in the package.
         spread: in how many modules of the package each identifier is.
 
-    >>> from plugrad.codegen.leaner import only_for_c
+    >>> from plugrad.codegen.translation.leaner import only_for_c
     >>> only_for_c("_checked", "tensor.base", {"_checked": 1})
     True
     >>> only_for_c("_checked", "tensor.base", {"_checked": 2})
