@@ -97,6 +97,9 @@ LATER = (
 # pytest's exit code without tests. One of two cores may have none of the requested tests.
 NO_TESTS = 5
 COMPILE_ONLY = ("mypy==",)
+# pip would compile all modules, most of which nobody imports: half of the time that it takes. Python
+# compiles the others once, unless it is told to write no bytecode.
+COMPILE_AT_IMPORT = () if sys.dont_write_bytecode else ("--no-compile",)
 
 
 def say(line: str) -> None:
@@ -208,7 +211,7 @@ class Workspace:
         state = digest(*wanted)
         if self.record.get(step or what) != state:
             say(f"installing what {what} needs: {' '.join(wanted)}")
-            need(PYTHON, "-m", "pip", "install", "--quiet", *wanted)
+            need(PYTHON, "-m", "pip", "install", "--quiet", *COMPILE_AT_IMPORT, *wanted)
             self.done(step or what, state)
 
     def wheel(self, folder: str, mode: str) -> Path:
