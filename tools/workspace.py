@@ -97,8 +97,8 @@ LATER = (
 # pytest's exit code without tests. One of two cores may have none of the requested tests.
 NO_TESTS = 5
 COMPILE_ONLY = ("mypy==",)
-# pip would compile all modules, most of which nobody imports: half of the time that it takes. Python
-# compiles the others once, unless it is told to write no bytecode.
+# pip would compile all modules, most of which nobody imports: half of the time that it takes.
+# Python compiles the others once, unless it is told to write no bytecode.
 COMPILE_AT_IMPORT = () if sys.dont_write_bytecode else ("--no-compile",)
 
 
