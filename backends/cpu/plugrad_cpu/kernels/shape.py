@@ -49,6 +49,10 @@ def repeat(array: Array, repeats: Shape) -> Array:
 def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
     if (repeats < 0).any():
         raise RuntimeError(NEGATIVE_REPEATS)
+    # NumPy adds up without a look at overflow, and then writes where no array is.
+    total = repeats.sum(dtype=np.float64)
+    if total >= 2.0**62:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes=[{int(total)}]")
     result = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
     if output_size is not None and output_size != result.size:
         raise RuntimeError(OTHER_OUTPUT_SIZE)

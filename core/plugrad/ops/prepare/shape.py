@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from plugrad.dtype import BOOL, COMPLEX, INTEGER
 from plugrad.ops.prepare.memory_formats import clone as clone
 from plugrad.ops.prepare.memory_formats import to_copy as to_copy
@@ -12,6 +14,8 @@ from plugrad.tensor.calls.broadcasting import broadcast_shapes
 from plugrad.tensor.calls.promotion import result_type, to_dtype
 
 Sizes = tuple[int, ...]
+# Of an int64.
+LARGEST: Final = (1 << 63) - 1
 
 
 def is_skipped(sizes: Sizes) -> bool:
@@ -112,6 +116,16 @@ def roll(self: TensorBase, shifts: Sizes, dims: Sizes) -> tuple[object, ...]:
     return (self, shifts, tuple([wrap_dim(dim, ndim_of(self)) for dim in dims]))
 
 
+def check_counts(sizes: list[int]) -> None:
+    """RuntimeError for more elements than an int64 counts: array libraries multiply without a look,
+    and NumPy then writes where no array is."""
+    elements = 1
+    for length in sizes:
+        elements *= max(length, 1)
+    if elements > LARGEST:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
+
+
 def repeat(self: TensorBase, repeats: Sizes) -> tuple[object, ...]:
     sizes = sizes_of(self)
     added = len(repeats) - len(sizes)
@@ -126,6 +140,7 @@ def repeat(self: TensorBase, repeats: Sizes) -> tuple[object, ...]:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {length}: {target}"
             )
+    check_counts(target)
     # Fewer than none of a dimension without elements are none.
     return (self, tuple([max(count, 0) for count in repeats]))
 

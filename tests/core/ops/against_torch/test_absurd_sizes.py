@@ -23,7 +23,9 @@ SIZED: Final[dict[str, Callable[[int], Any]]] = {
     "one_hot": lambda n: plugrad.nn.functional.one_hot(plugrad.tensor([0, 1]), n),
     "repeat": lambda n: plugrad.ones(3).repeat(n),
     "tile": lambda n: plugrad.ones(3).tile((n, n)),
+    "tile of a block": lambda n: plugrad.ones(4, 1, 3).tile(n),
     "repeat_interleave": lambda n: plugrad.ones(3).repeat_interleave(n),
+    "repeat_interleave of counts": lambda n: plugrad.repeat_interleave(plugrad.tensor([n] * 4)),
     "contiguous": lambda n: plugrad.ones(2, 1).expand(2, n).contiguous(),
     "add": lambda n: plugrad.ones(1).expand(n) + 1,
     **{
