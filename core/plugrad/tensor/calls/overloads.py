@@ -49,8 +49,8 @@ class NoFit(Exception):
 
 
 def overload_table(parts: list[Any]) -> tuple[tuple[Operator, Any], ...]:
-    """Operators with the functions that call them, from a list of both in turns: the C for a tuple
-    of tuples is twenty times as long."""
+    """Operators with the functions that call them, from a list of both in turns: for a tuple of
+    tuples mypyc writes several lines of C per value."""
     return tuple(zip(parts[::2], parts[1::2], strict=True))
 
 
