@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from plugrad.codegen.translation import lean_classes, leaner
+from tests.core.dispatch.translating import translate
 
 pytest.importorskip("mypyc", reason="mypyc is needed to build only")
 
@@ -144,22 +145,8 @@ print("as before")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the package is, with its C in `build`."""
-    from mypyc.build import mypycify
-
     folder = tmp_path_factory.mktemp("classes")
-    for name, text in PACKAGE.items():
-        (folder / name).write_text(text)
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        mypycify(
-            [f"--cache-dir={os.devnull}", *PACKAGE],
-            multi_file=True,
-            target_dir="build",
-            group_name="both",
-        )
-    finally:
-        os.chdir(before)
+    translate(folder, PACKAGE)
     return folder
 
 

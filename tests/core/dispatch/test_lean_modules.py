@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from plugrad.codegen.translation import lean_modules, leaner, units
+from tests.core.dispatch.translating import translate
 
 pytest.importorskip("mypyc", reason="mypyc is needed to build only")
 
@@ -160,22 +161,8 @@ int CPyImport_SetDunderAttrs(PyObject *module, PyObject *name, PyObject *file, P
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the modules are, with their C in `build`."""
-    from mypyc.build import mypycify
-
     folder = tmp_path_factory.mktemp("modules")
-    for name, text in MODULES.items():
-        (folder / name).write_text(text)
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        mypycify(
-            [f"--cache-dir={os.devnull}", *MODULES],
-            multi_file=True,
-            target_dir="build",
-            group_name="both",
-        )
-    finally:
-        os.chdir(before)
+    translate(folder, MODULES)
     return folder
 
 

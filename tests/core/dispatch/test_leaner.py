@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 
 from plugrad.codegen.translation.leaner import lean, only_for_c
+from tests.core.dispatch.translating import translate
 
 pytest.importorskip("mypyc", reason="mypyc is needed to build only")
 
@@ -52,22 +51,8 @@ def both(a: Tensor, b: Tensor) -> i64:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The C of `SOURCE`."""
-    from mypyc.build import mypycify
-
     folder = tmp_path_factory.mktemp("translated")
-    (folder / "checked.py").write_text(SOURCE)
-    (folder / "other.py").write_text("")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        mypycify(
-            [f"--cache-dir={os.devnull}", "checked.py", "other.py"],
-            multi_file=True,
-            target_dir="build",
-            group_name="both",
-        )
-    finally:
-        os.chdir(before)
+    translate(folder, {"checked.py": SOURCE, "other.py": ""})
     return (folder / "build" / "__native_checked.c").read_text()
 
 

@@ -1,9 +1,9 @@
 """Shortens, in the C that mypyc writes, how a module is made and what it imports.
 
 mypyc writes all steps of an import where it happens, forty lines for `from plugrad.dtype import
-DType`, and all steps of making a module once per module: a tenth of the C compiler's time. Here
-both are calls of functions in imports.c. Imports that follow each other are a table. What differs
-between modules is in a record, which the C file of each module has.
+DType`, and all steps of making a module once per module. Here both are calls of functions in
+imports.c. Imports that follow each other are a table. What differs between modules is in a record,
+which the C file of each module has.
 
 `setup.py` passes each C file to `lean`.
 """

@@ -1,5 +1,4 @@
-"""Puts the C files of small modules together, for a C compiler that takes a tenth of a second to
-begin: as long as it then takes for a small module.
+"""Puts the C files of small modules together: GCC takes 0.08 seconds for the headers of each file.
 
 `setup.py` compiles what `write_units` gives it.
 """
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-# Characters of C, a second's work. A unit ends with the file that reaches it.
+# Characters of C, about a second's work. A unit ends with the file that reaches it.
 ENOUGH = 300_000
 
 # What each C file has for itself, by the same names.
