@@ -37,6 +37,8 @@ def scatter_reduce(
     if self.dtype is not src.dtype:
         raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")
     check_scatter(self, dim, index, src)
+    if index.numel() == 0:
+        return self.clone()
     if self.ndim == 0:
         wrap_dim(dim, 0)
         flat = (index.reshape((-1,)), src.reshape((-1,)))
@@ -44,8 +46,10 @@ def scatter_reduce(
         # Not what a node may keep: writes to the result would go unnoticed.
         return C.call__unsafe_view(C.call_clone(found, contiguous_format), ())
     place = wrap_dim(dim, self.ndim)
+    # An index or a source without dimensions has one element, as in `scatter`.
+    index = index.reshape((-1,)) if index.ndim == 0 else index
+    taken = src.reshape((-1,)) if src.ndim == 0 else src
     part = self
-    taken = src
     for other, size in enumerate(sizes_of(index)):
         if other != place:
             part = part.narrow(other, 0, size)

@@ -105,6 +105,25 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
         0, L.tensor([0, 0]), L.tensor([2.0, 3.0]), reduce="multiply"
     ),
     **{
+        f"scatter_reduce by an index of shape {shape} and a source of shape {given}": (
+            lambda L, shape=shape, given=given: gradients(  # type: ignore[misc]
+                lambda x, y: x.scatter_reduce(0, L.zeros(shape, dtype=L.int64), y, "prod"),
+                L.tensor([2.0, 3.0]),
+                L.full(given, 5.0),
+            )
+        )
+        for shape in ((), (1,))
+        for given in ((), (1,))
+    },
+    **{
+        f"scatter_reduce by an index of shape {shape}, which is empty": (
+            lambda L, shape=shape: L.arange(6.0)  # type: ignore[misc]
+            .view(2, 3)
+            .scatter_reduce(1, L.zeros(shape, dtype=L.int64), L.ones(4), "mean", include_self=False)
+        )
+        for shape in ((0,), (2, 0), (0, 5), (2, 0, 7))
+    },
+    **{
         f"scatter_reduce of a number along {dim}": (
             lambda L, dim=dim: L.tensor(2.0).scatter_reduce(dim, L.tensor([0]), L.ones(1), "sum")  # type: ignore[misc]
         )
