@@ -119,6 +119,22 @@ def need(*command: str | Path, cwd: Path = ROOT, **environment: str) -> None:
         sys.exit(code)
 
 
+def make_venv() -> None:
+    """Make .venv, with pip in it."""
+    venv = [sys.executable, "-m", "venv", "--clear", str(VENV)]
+    # The pip that this Python has, if any, installs another in a third of the time of Python's own
+    # way, which also compiles all of it.
+    pip = [sys.executable, "-m", "pip", "--python", str(PYTHON), "install", "pip"]
+    made = call(*venv, "--without-pip") == 0 and quiet(*pip, *COMPILE_AT_IMPORT)
+    if not made and call(*venv):
+        sys.exit("python's venv module does not work here (Debian: install python3-venv)")
+
+
+def quiet(*command: str) -> bool:
+    """Whether a command succeeds, which shows nothing."""
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def table(path: Path) -> dict[str, object]:
     import tomllib
 
@@ -194,8 +210,7 @@ class Workspace:
             self.record = json.loads(STATE.read_text())
         if not self.record or not PYTHON.exists():
             say(f"making .venv with Python {sys.version.split()[0]}")
-            if call(sys.executable, "-m", "venv", "--clear", VENV):
-                sys.exit("python's venv module does not work here (Debian: install python3-venv)")
+            make_venv()
             self.done("interpreter", interpreter)
         elif self.record["interpreter"] != interpreter:
             say(".venv was made with another Python and is kept (make clean starts over)")
@@ -285,7 +300,7 @@ class Workspace:
         if self.record.get(step) != state:
             say(f"installing {', '.join(folders)}")
             pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall")
-            need(*pip, *wheels)
+            need(*pip, *COMPILE_AT_IMPORT, *wheels)
             self.done(step, state)
         return wheels
 
