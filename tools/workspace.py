@@ -98,7 +98,8 @@ LATER = (
 NO_TESTS = 5
 COMPILE_ONLY = ("mypy==",)
 # pip would compile all modules, most of which nobody imports: half of the time that it takes.
-# Python compiles the others once, unless it is told to write no bytecode.
+# Python compiles the others once, unless it is told to write no bytecode. What pip installs while a
+# processor has nothing else to do, it may compile.
 COMPILE_AT_IMPORT = () if sys.dont_write_bytecode else ("--no-compile",)
 
 
@@ -220,13 +221,19 @@ class Workspace:
             self.record[step] = state
             STATE.write_text(json.dumps(self.record, indent=2))
 
-    def require(self, what: str, wanted: Sequence[str], step: str = "") -> None:
+    def require(
+        self,
+        what: str,
+        wanted: Sequence[str],
+        step: str = "",
+        options: Sequence[str] = COMPILE_AT_IMPORT,
+    ) -> None:
         """Install requirements, once; the record lists them by the name of the step, or of the
-        package that needs them."""
+        package that needs them. The options are pip's."""
         state = digest(*wanted)
         if self.record.get(step or what) != state:
             say(f"installing what {what} needs: {' '.join(wanted)}")
-            need(PYTHON, "-m", "pip", "install", "--quiet", *COMPILE_AT_IMPORT, *wanted)
+            need(PYTHON, "-m", "pip", "install", "--quiet", *options, *wanted)
             self.done(step or what, state)
 
     def wheel(self, folder: str, mode: str) -> Path:
@@ -250,7 +257,7 @@ class Workspace:
         def others_first() -> None:
             for name in groups:
                 self.group(name)
-            self.require("plugrad", dependencies(distributions), step="dependencies")
+            self.require_all(distributions)
             self.put([folder for folder in distributions if folder != "core"], "plugins")
 
         with ThreadPoolExecutor(1) as beside:
@@ -258,6 +265,10 @@ class Workspace:
             self.wheel("core", self.mode())
             installing.result()
         return self.install(backends)
+
+    def require_all(self, distributions: Mapping[str, str]) -> None:
+        """Install what distributions need."""
+        self.require("plugrad", dependencies(distributions), "dependencies", options=())
 
     def require_building(self) -> None:
         """Install what builds the wheels."""
@@ -283,24 +294,24 @@ class Workspace:
         """Update plugrad and its dependencies in .venv; returns how the core was built."""
         distributions = self.distributions(backends)
         self.require_building()
-        self.require("plugrad", dependencies(distributions), step="dependencies")
+        self.require_all(distributions)
         self.put([folder for folder in distributions if folder != "core"], "plugins")
-        (core,) = self.put(["core"], "core")
+        (core,) = self.put(["core"], "core", COMPILE_AT_IMPORT)
         optional = (BACKENDS | FAST).items()
         present = [name for name, (folder, _) in optional if folder in distributions]
         self.done("backends", " ".join(present))
         # The build really tries the compiler; its wheel shows the result.
         return "interpreted" if core.name.endswith("-none-any.whl") else "compiled"
 
-    def put(self, folders: Sequence[str], step: str) -> list[Path]:
+    def put(self, folders: Sequence[str], step: str, options: Sequence[str] = ()) -> list[Path]:
         """Install distributions from wheels, without dependencies, which exist already; returns the
-        wheels."""
+        wheels. The options are pip's."""
         wheels = [self.wheel(folder, self.mode()) for folder in folders]
         state = digest(*map(str, wheels))
         if self.record.get(step) != state:
             say(f"installing {', '.join(folders)}")
             pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall")
-            need(*pip, *COMPILE_AT_IMPORT, *wheels)
+            need(*pip, *options, *wheels)
             self.done(step, state)
         return wheels
 
